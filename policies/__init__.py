@@ -1,0 +1,1 @@
+"""Policies: what proposes chunks of actions."""

@@ -1,0 +1,1 @@
+"""The kernel: types, roles, clocks, limits, the one loop, episodes and jobs."""

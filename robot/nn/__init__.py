@@ -1,0 +1,1 @@
+"""Torch parts that policies and values share."""

@@ -1,0 +1,1 @@
+"""Simulation: robosuite made fast and trustworthy."""

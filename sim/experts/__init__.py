@@ -1,0 +1,1 @@
+"""Scripted experts with a dial for quality."""

@@ -1,0 +1,1 @@
+"""Goals, judges and subtasks of each task."""

@@ -1,0 +1,1 @@
+"""Values: what judges states and chunks."""
