@@ -77,8 +77,9 @@ class Spec:
             KeyError: If an entry is missing.
         """
         cameras = {name: CameraSpec(**camera) for name, camera in plain["cameras"].items()}
-        rest = {k: tuple(v) if isinstance(v, list) else v for k, v in plain.items()}
-        return cls(**{**rest, "cameras": cameras})
+        rest: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in plain.items()}
+        rest["cameras"] = cameras
+        return cls(**rest)
 
     def differences(self, other: "Spec", *, cameras: Sequence[str] | None = None) -> list[str]:
         """Return one sentence for each entry in which ``other`` differs; empty if none does.
