@@ -1,0 +1,175 @@
+"""The OpenGL context that all cameras of a process draw in, and what to install if there is none.
+
+Software rendering needs no screen: EGL is tried first, OSMesa second; ``MUJOCO_GL=egl`` or
+``osmesa`` in the environment decides instead. One context serves every thread: whoever draws holds
+its lock, so that a policy's thread may ask for a frame that the control loop did not need.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import RLock
+from typing import Any, Protocol
+
+from robot.errors import InfrastructureError
+
+BACKENDS = ("egl", "osmesa")
+PACKAGES = "libegl1 libgl1-mesa-dri libosmesa6"
+SIDE = 64  # [pixel]
+
+_lock = RLock()
+_opened: tuple[int, "_Context"] | None = None  # process id
+
+
+def candidates() -> tuple[str, ...]:
+    """Return the backends to try, best first: the one that ``MUJOCO_GL`` names, or all.
+
+    Raises:
+        InfrastructureError: If ``MUJOCO_GL`` names a backend that needs a screen, or none.
+    """
+    asked = os.environ.get("MUJOCO_GL", "").lower().strip()
+    if asked in BACKENDS:
+        return (asked,)
+    if asked:
+        raise InfrastructureError(
+            f"MUJOCO_GL={asked} cannot render without a screen; unset it, or set one of "
+            f"{', '.join(BACKENDS)}"
+        )
+    return BACKENDS
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Hold the process's GL context in this thread; open it on first use.
+
+    The context that was current before is given back: robosuite never asks for its own again.
+
+    Raises:
+        InfrastructureError: If no backend can be opened; the message names the packages.
+    """
+    with _lock:
+        context = _context()
+        before = context.current()
+        context.take()
+        try:
+            yield
+        finally:
+            context.give(before)
+
+
+def backend() -> str:
+    """Return the backend in use, ``egl`` or ``osmesa``; open it on first use.
+
+    Raises:
+        InfrastructureError: If no backend can be opened.
+    """
+    with drawing():
+        return _context().name
+
+
+def _context() -> "_Context":
+    global _opened
+    if _opened is None or _opened[0] != os.getpid():
+        # One that came through a fork belongs to the parent: it is left alone.
+        _opened = (os.getpid(), _open())
+    return _opened[1]
+
+
+def _open() -> "_Context":
+    failures: list[str] = []
+    for name in candidates():
+        try:
+            context = _Egl() if name == "egl" else _Osmesa()
+        # Each binding fails in its own way: no library, no symbol, no display.
+        except Exception as error:
+            failures.append(f"{name}: {' '.join(str(error).split()) or type(error).__name__}")
+            continue
+        os.environ.setdefault("MUJOCO_GL", name)
+        return context
+    raise InfrastructureError(
+        f"no OpenGL library can render without a screen ({'; '.join(failures)}); "
+        f"install one: apt-get install {PACKAGES}"
+    )
+
+
+class _Context(Protocol):
+    """A GL context that threads take in turn."""
+
+    name: str
+
+    def current(self) -> Any:
+        """Return whatever is current in this thread."""
+        ...
+
+    def take(self) -> None:
+        """Make this context current."""
+        ...
+
+    def give(self, before: Any) -> None:
+        """Make current what was so before, or nothing."""
+        ...
+
+
+class _Egl:
+    name = "egl"
+
+    def __init__(self) -> None:
+        from mujoco import egl
+
+        self._egl: Any = egl.EGL
+        before = self.current()
+        context = egl.GLContext(1, 1)
+        self._display: Any = egl.EGL_DISPLAY
+        self._own: tuple[Any, Any] = (self._display, context._context)
+        self._kept = context  # it destroys the context when it is collected
+        self.give(before)
+
+    def current(self) -> tuple[Any, Any] | None:
+        context = self._egl.eglGetCurrentContext()
+        return (self._egl.eglGetCurrentDisplay(), context) if context else None
+
+    def take(self) -> None:
+        self._make(self._own)
+
+    def give(self, before: tuple[Any, Any] | None) -> None:
+        if before is None:
+            before = (getattr(self, "_display", None), self._egl.EGL_NO_CONTEXT)
+        self._make(before)
+
+    def _make(self, pair: tuple[Any, Any]) -> None:
+        display, context = pair
+        surface = self._egl.EGL_NO_SURFACE
+        if not self._egl.eglMakeCurrent(display, surface, surface, context):
+            raise InfrastructureError(
+                "EGL refused to switch contexts; another library holds the display of this "
+                "process: set MUJOCO_GL=osmesa"
+            )
+
+
+class _Osmesa:
+    name = "osmesa"
+
+    def __init__(self) -> None:
+        from mujoco import osmesa
+        from OpenGL import GL
+        from OpenGL import osmesa as mesa
+
+        self._mesa: Any = mesa
+        self._float: Any = GL.GL_FLOAT
+        before = self.current()
+        self._kept = osmesa.GLContext(SIDE, SIDE)
+        # Pictures are drawn into buffers of MuJoCo's own; OSMesa only insists on having one too.
+        self._unused = GL.arrays.GLfloatArray.zeros((SIDE, SIDE, 4))
+        self.give(before)
+
+    def current(self) -> Any:
+        return self._mesa.OSMesaGetCurrentContext() or None
+
+    def take(self) -> None:
+        self._kept.make_current()
+
+    def give(self, before: Any) -> None:
+        if before is None:
+            self._mesa.OSMesaMakeCurrent(None, None, self._float, 0, 0)
+        else:
+            self._mesa.OSMesaMakeCurrent(before, self._unused, self._float, SIDE, SIDE)
