@@ -35,7 +35,7 @@ class Hand:
         return (point - self.position) @ self.rotation
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def _addresses(model: Any, side: int) -> tuple[int, tuple[int, ...]]:
     site = model.site(f"gripper{side}_right_grip_site").id
     names = {model.joint(i).name for i in range(model.njnt)}
