@@ -4,6 +4,7 @@ Axes: ``*b`` batch, ``t`` steps, ``d`` action dimensions. Nothing is registered:
 around each other, and meet in ``configs/`` by ``_target_``.
 """
 
+from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -148,6 +149,16 @@ class Inference(Protocol):
     @property
     def busy(self) -> bool:
         """Whether a request is under way."""
+        ...
+
+    @property
+    def latency_s(self) -> float:
+        """How long an answer is expected to take on the robot's clock [s]."""
+        ...
+
+    @property
+    def latencies(self) -> Sequence[float]:
+        """Wall time of each answer since the last reset [s]."""
         ...
 
     def close(self) -> None:
