@@ -19,6 +19,8 @@ HANDLE = np.array([0.0, 0.16, 0.06])
 HOVER = 0.07
 CARRY = LIFTED + 0.04
 SLIDE_LEAD = 0.04
+UNWEIGHTED = 0.008
+"""Wished height of a sliding pot [m]: the arms carry much of its weight, which still stands."""
 
 
 class PotExpert(Expert):
@@ -115,7 +117,7 @@ class PotExpert(Expert):
         point = self._point(seen, side)
         x, y, z = (point - hand.position) @ rotation
         turn = float(np.linalg.norm(rotation[:, 0] - hand.rotation[:, 0]))
-        aside = float(np.hypot(x, y)) + 0.08 * max(0.0, turn - 0.1)
+        aside = float(np.hypot(x, y)) + 0.06 * max(0.0, turn - 0.25)
         # Fingers that have begun to close go on unless they are far off.
         slack = 2.0 if hand.gap < 0.9 * WIDEST and self._closed[side] else 1.0
         arrived = aside < 0.012 * slack and abs(z) < 0.010 * slack
@@ -153,7 +155,7 @@ class PotExpert(Expert):
 
     def _slide(self, seen: Pot, *, alone: bool) -> Float[np.ndarray, "3"]:
         way = np.clip(SLID - 0.02 - seen.position[1], -SLIDE_LEAD, SLIDE_LEAD)
-        return np.array([0.0, way, np.clip(-seen.height, -0.06, 0.0)])
+        return np.array([0.0, way, np.clip(UNWEIGHTED - seen.height, -0.06, 0.01)])
 
     def _stand(self, seen: Pot) -> tuple[Wish, Wish]:
         left, right = (
