@@ -22,6 +22,8 @@ class Gripper:
         qpos: Index of the position that each actuator drives.
         direction: Sign of each actuator's command when opening.
         speed: Change of the command in one control step; commands lie in [-1, 1].
+        middle, reach: Control of each actuator is ``middle + reach * direction * command``.
+        low, high: Limits of the controls.
         closed, open: Position of each driven joint at either end [m or rad].
     """
 
@@ -29,8 +31,17 @@ class Gripper:
     qpos: Int[np.ndarray, " g"]
     direction: Float[np.ndarray, " g"]
     speed: float
+    middle: Float[np.ndarray, " g"]
+    reach: Float[np.ndarray, " g"]
+    low: Float[np.ndarray, " g"]
+    high: Float[np.ndarray, " g"]
     closed: Float[np.ndarray, " g"]
     open: Float[np.ndarray, " g"]
+
+    def control(self, command: float) -> Float[np.ndarray, " g"]:
+        """Return the controls of its actuators for a command in [-1, 1]; 1 opens."""
+        control = self.middle + self.reach * (self.direction * command)
+        return np.minimum(np.maximum(control, self.low), self.high)
 
     def opening(self, qpos: Float[np.ndarray, " q"]) -> float:
         """Return how far it is open, 0 to 1, from all positions of the model."""
@@ -98,6 +109,10 @@ def _gripper(model: mujoco.MjModel, gripper: Any) -> Gripper | None:
         qpos=np.asarray(model.jnt_qposadr[joints]),
         direction=direction.astype(np.float64),
         speed=float(gripper.speed),
+        middle=0.5 * (ctrl[:, 1] + ctrl[:, 0]),
+        reach=0.5 * (ctrl[:, 1] - ctrl[:, 0]),
+        low=ctrl[:, 0].copy(),
+        high=ctrl[:, 1].copy(),
         closed=np.where(opens_high, ctrl[:, 0], ctrl[:, 1]),
         open=np.where(opens_high, ctrl[:, 1], ctrl[:, 0]),
     )

@@ -53,24 +53,9 @@ def check_physics(data: mujoco.MjData) -> None:
     """
     numbers = data.warning.number
     kinds = mujoco.mjtWarning
-    bad = [k for k in (kinds.mjWARN_BADQPOS, kinds.mjWARN_BADQVEL, kinds.mjWARN_BADQACC)]
+    bad = (kinds.mjWARN_BADQPOS, kinds.mjWARN_BADQVEL, kinds.mjWARN_BADQACC)
     if any(numbers[k.value] for k in bad):
         raise InfrastructureError(
             f"the physics diverged at {data.time:.3f} s (not a number, or too large); "
             "reset the environment, and look at the targets of the last steps"
         )
-
-
-class PhysicsClock:
-    """The time of a simulation [s]; waiting for it costs nothing and nothing is ever late."""
-
-    def __init__(self, data: mujoco.MjData) -> None:
-        self._data = data
-
-    def now(self) -> float:
-        """Return the simulated time [s]: zero at reset."""
-        return float(self._data.time)
-
-    def wait(self) -> int:
-        """Return at once: the physics has moved by one period when a command returns."""
-        return 0

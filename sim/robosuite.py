@@ -4,70 +4,28 @@ Axes: ``s`` state, ``d`` action, ``e`` privileged entries, ``h w 3`` an image. A
 lengths [m]; a gripper's opening lies in [0, 1].
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from types import TracebackType
-from typing import Any, Self
+from types import MappingProxyType
+from typing import Self
 
-import mujoco
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 
-from robot.errors import StaleFrame, UnknownName
+from robot.clock import StepClock
 from robot.types import CameraSpec, Images, Observation, Outcome, Spec, Task
-from sim.mujoco import PhysicsClock, state_hash
+from sim.cameras import Cameras, Quality
+from sim.mujoco import state_hash
 from sim.scene import Scene
+from sim.sensing import LazyImages
 from sim.snapshot import Snapshot
+from sim.tasks import Goal, goal_for
 
 HELD_STEPS = 5
 """For how many steps in a row a goal must hold."""
 
 
-class _Cameras:
-    def __init__(self, model: mujoco.MjModel, sizes: Mapping[str, tuple[int, int]]) -> None:
-        self._model, self._sizes = model, sizes
-        self._renderers: dict[tuple[int, int], mujoco.Renderer] = {}
-
-    def render(self, data: mujoco.MjData, name: str) -> UInt8[np.ndarray, "h w 3"]:
-        size = self._sizes[name]
-        if size not in self._renderers:
-            self._renderers[size] = mujoco.Renderer(self._model, *size)
-        option = mujoco.MjvOption()
-        option.geomgroup[0] = 0
-        self._renderers[size].update_scene(data, camera=name, scene_option=option)
-        return self._renderers[size].render()
-
-    def close(self) -> None:
-        for renderer in self._renderers.values():
-            renderer.close()
-        self._renderers.clear()
-
-
-class _Images(Mapping[str, UInt8[np.ndarray, "h w 3"]]):
-    def __init__(
-        self, names: Sequence[str], render: Callable[[str], Any], moment: Callable[[], int]
-    ) -> None:
-        self._names, self._render, self._moment = names, render, moment
-        self._taken = moment()
-        self._images: dict[str, UInt8[np.ndarray, "h w 3"]] = {}
-
-    def __getitem__(self, name: str) -> UInt8[np.ndarray, "h w 3"]:
-        if name not in self._names:
-            raise KeyError(name)
-        if name not in self._images:
-            if self._moment() != self._taken:
-                raise StaleFrame(
-                    f"camera {name} was asked for after the physics had moved on; "
-                    "look at the image before the next command"
-                )
-            self._images[name] = self._render(name)
-        return self._images[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
+NO_CAMERAS: Mapping[str, tuple[int, int]] = MappingProxyType({})
 
 
 class SimRobot:
@@ -76,15 +34,22 @@ class SimRobot:
     Args:
         scene: The physics in which they are.
         spec: What is shown and taken, cameras included.
+        clock: Physics time: zero at reset, one period on with every command.
         look: Returns the images of this moment.
-        moved: Called after each change of the physics.
+        moved: Called after each command that was followed.
     """
 
     def __init__(
-        self, scene: Scene, *, spec: Spec, look: Callable[[], Images], moved: Callable[[], None]
+        self,
+        scene: Scene,
+        *,
+        spec: Spec,
+        clock: StepClock,
+        look: Callable[[], Images],
+        moved: Callable[[], None],
     ) -> None:
-        self._scene, self._spec, self._look, self._moved = scene, spec, look, moved
-        self._clock = PhysicsClock(scene.data)
+        self._scene, self._spec, self._clock, self._look = scene, spec, clock, look
+        self._moved = moved
 
     @property
     def spec(self) -> Spec:
@@ -92,9 +57,14 @@ class SimRobot:
         return self._spec
 
     @property
-    def clock(self) -> PhysicsClock:
+    def clock(self) -> StepClock:
         """The physics' time: zero at reset, one period on with every command."""
         return self._clock
+
+    @property
+    def target(self) -> Float[np.ndarray, " d"]:
+        """The target in force; after a reset or a stop, where the arms are."""
+        return self._scene.target.copy()
 
     def observe(self) -> Observation:
         """Return joint angles and openings; images render when first asked for."""
@@ -128,7 +98,7 @@ class TwoArmEnv:
         cameras: Height and width of each camera's image.
         quality: ``fast`` or ``exact`` images.
         rate: Control steps a second [Hz].
-        time_limit_s: After how many seconds an episode times out.
+        time_limit_s: After how many seconds an episode times out; the goal's own if None.
 
     Attributes:
         goal: What is asked for, as ``sim.tasks`` says it.
@@ -148,40 +118,29 @@ class TwoArmEnv:
         *,
         robots: Sequence[str] = ("Panda", "Panda"),
         control: str = "joint_position",
-        cameras: Mapping[str, tuple[int, int]] | None = None,
-        quality: str = "fast",
+        cameras: Mapping[str, tuple[int, int]] = NO_CAMERAS,
+        quality: Quality = "fast",
         rate: float = 20.0,
-        time_limit_s: float = 10.0,
+        time_limit_s: float | None = None,
     ) -> None:
-        if not time_limit_s * rate >= 1.0:
-            raise ValueError(
-                f"a time limit of {time_limit_s:g} s holds no control step at {rate:g} Hz; "
-                f"give at least {1.0 / rate if rate > 0 else 0.05:g} s"
-            )
-        sizes = {name: (int(h), int(w)) for name, (h, w) in (cameras or {}).items()}
+        self.goal: Goal = goal_for(task, goal)
+        self.task = Task(name=self.goal.name, instruction=self.goal.instruction)
+        self._horizon = _steps(time_limit_s, self.goal, rate=rate)
         self._scene = Scene(task=task, robots=robots, control=control, rate=rate)
         self.model, self.data, self.suite = self._scene.model, self._scene.data, self._scene.suite
-        known = [self.model.camera(i).name for i in range(self.model.ncam)]
-        for name in sizes:
-            if name not in known:
-                raise UnknownName("camera", name, known)
+        sizes = {name: (int(height), int(width)) for name, (height, width) in cameras.items()}
+        self._cameras = Cameras(self.model, sizes, quality)
         self.spec = replace(
             self._scene.spec,
             cameras={
-                n: CameraSpec(height=h, width=w, quality=quality) for n, (h, w) in sizes.items()
+                name: CameraSpec(height=height, width=width, quality=quality)
+                for name, (height, width) in sizes.items()
             },
         )
-        self._cameras = _Cameras(self.model, sizes)
-        self._horizon = round(time_limit_s * rate)
+        self._clock = StepClock()
         self._steps = self._held = self._moment = 0
-        self.robot = SimRobot(self._scene, spec=self.spec, look=self._look, moved=self._count_step)
-        self.goal: Any = _goal(task, goal)
-        self.task = Task(name=self.goal.name, instruction=self.goal.instruction)
-        self._bodies = _bodies(self.suite, task)
-        self.environment_names = tuple(
-            f"{name}_{axis}"
-            for name in self._bodies
-            for axis in ("x", "y", "z", "qw", "qx", "qy", "qz")
+        self.robot = SimRobot(
+            self._scene, spec=self.spec, clock=self._clock, look=self._look, moved=self._count
         )
         self.reset(0)
 
@@ -192,8 +151,7 @@ class TwoArmEnv:
             ValueError: If the seed is negative or needs more than 32 bits.
         """
         self._scene.reset(seed)
-        self._steps = self._held = 0
-        self._moment += 1
+        self._stand(steps=0, held=0)
         return self.task
 
     def judge(self, observation: Observation) -> Outcome | None:
@@ -214,11 +172,14 @@ class TwoArmEnv:
         """Return the sha256 of the physics state."""
         return state_hash(self.model, self.data)
 
+    @property
+    def environment_names(self) -> tuple[str, ...]:
+        """One name for each entry of ``environment_state``."""
+        return self.goal.environment_names
+
     def environment_state(self) -> Float[np.ndarray, " e"]:
-        """Return position and quaternion of each object, in the order of the names."""
-        ids = list(self._bodies.values())
-        poses = np.concatenate([self.data.xpos[ids], self.data.xquat[ids]], axis=1)
-        return poses.reshape(-1).astype(np.float32)
+        """Return the poses of the objects, as the goal lists them: privileged."""
+        return self.goal.environment_state(self)
 
     def snapshot(self) -> Snapshot:
         """Return a copy of this moment."""
@@ -231,8 +192,7 @@ class TwoArmEnv:
             ValueError: If it is a moment of another model.
         """
         self._scene.restore(snapshot)
-        self._steps, self._held = snapshot.steps, snapshot.held
-        self._moment += 1
+        self._stand(steps=snapshot.steps, held=snapshot.held)
 
     def close(self) -> None:
         """Release the renderers; safe to call twice."""
@@ -241,49 +201,31 @@ class TwoArmEnv:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def _count_step(self) -> None:
-        self._moment += 1
-        self._steps += 1
-        self._held = self._held + 1 if self.success() else 0
+    def _count(self) -> None:
+        self._stand(steps=self._steps + 1, held=self._held + 1 if self.success() else 0)
 
-    def _look(self) -> Images:
-        return _Images(
+    def _stand(self, *, steps: int, held: int) -> None:
+        self._steps, self._held = steps, held
+        self._clock.set(steps * self.spec.period)
+        self._moment += 1
+
+    def _look(self) -> LazyImages:
+        return LazyImages(
             tuple(self.spec.cameras),
             lambda name: self._cameras.render(self.data, name),
             lambda: self._moment,
         )
 
 
-class _SuiteGoal:
-    def __init__(self, task: str) -> None:
-        self.name, self.instruction, self.subtasks = task, f"do the {task}", (task,)
-
-    def success(self, env: TwoArmEnv) -> bool:
-        return bool(env.suite._check_success())
-
-    def potential(self, env: TwoArmEnv) -> float:
-        return float(self.success(env))
-
-
-def _goal(task: str, goal: str | None) -> Any:
-    try:
-        from sim.tasks import goal_for
-
-        return goal_for(task, goal)
-    except (ImportError, UnknownName):
-        if goal is not None:
-            raise
-        return _SuiteGoal(task)
-
-
-def _bodies(suite: Any, task: str) -> dict[str, int]:
-    objects = [suite.peg, suite.hole] if task == "peg" else suite.model.mujoco_objects
-    return {item.name: suite.sim.model.body_name2id(item.root_body) for item in objects}
+def _steps(time_limit_s: float | None, goal: Goal, *, rate: float) -> int:
+    if time_limit_s is None:
+        return round(goal.time_limit * rate / 20.0)
+    if not time_limit_s * rate >= 1.0:
+        raise ValueError(
+            f"a time limit of {time_limit_s:g} s holds no control step at {rate:g} Hz; "
+            f"give at least {1.0 / rate:g} s"
+        )
+    return round(time_limit_s * rate)

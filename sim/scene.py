@@ -14,9 +14,12 @@ from jaxtyping import Float
 from robot.errors import BadAction
 from robot.types import Spec
 from sim.arms import Arm, arms_of
+from sim.control import follow_joints, follow_poses
 from sim.mujoco import check_physics, physics_state, restore_physics
 from sim.snapshot import Snapshot
-from sim.suite import PHYSICS_STEP, global_seed, make_suite
+from sim.start import lighten, place_at_start
+from sim.suite import PHYSICS_STEP, STIFFNESS, make_suite
+from sim.wiring import physics_of, wiring_of
 
 SEEDS = 2**32
 """Seeds lie in ``0 .. SEEDS - 1``."""
@@ -41,6 +44,7 @@ class Scene:
 
     def __init__(self, *, task: str, robots: Sequence[str], control: str, rate: float) -> None:
         self.suite: Any = make_suite(task=task, robots=robots, control=control, rate=rate)
+        lighten(self.suite)
         self.model: mujoco.MjModel = self.suite.sim.model._model
         self.data: mujoco.MjData = self.suite.sim.data._data
         self.arms = arms_of(self.suite)
@@ -48,9 +52,14 @@ class Scene:
         self._low, self._high = np.array(self.spec.action_low), np.array(self.spec.action_high)
         self._substeps = round(1.0 / (rate * PHYSICS_STEP))
         self._osc = control == "osc_pose"
+        self._physics = physics_of(self.model, self.data)
+        self._wiring = wiring_of(self.arms, freedoms=self.model.nv, stiffness=STIFFNESS)
+        widest = self._wiring.dofs.shape[1]
         self.target = np.zeros(len(self.spec.action_names))
-        self._grip = np.zeros(len(self.arms))
-        self._rest = np.zeros((len(self.arms), max(arm.joints for arm in self.arms)))
+        self._goals = np.zeros((len(self.arms), 6 if self._osc else widest))
+        self._grip = np.zeros(len(self._wiring.grips))
+        self._ramp = np.zeros(len(self.arms))
+        self._rest = np.zeros((len(self.arms), widest))
         self.reset(0)
 
     def reset(self, seed: int) -> None:
@@ -61,12 +70,10 @@ class Scene:
         """
         if not 0 <= seed < SEEDS:
             raise ValueError(f"seed {seed} lies outside 0 .. {SEEDS - 1}; choose one inside")
-        with global_seed(seed):
-            self.suite.reset()
-        mujoco.mj_forward(self.model, self.data)
-        self._grip[:] = 0.0
-        for i, arm in enumerate(self.arms):
-            self._rest[i, : arm.joints] = self.data.qpos[arm.qpos]
+        place_at_start(self.suite, seed)
+        self._ramp[:] = 0.0
+        for a, arm in enumerate(self.arms):
+            self._rest[a, : arm.joints] = self.data.qpos[arm.qpos]
         self.hold()
 
     def hold(self) -> None:
@@ -87,29 +94,37 @@ class Scene:
                 f"{', '.join(self.spec.action_names)}; nothing moved"
             )
         if not np.isfinite(target).all():
-            bad = [n for n, v in zip(self.spec.action_names, target, strict=True) if v - v != 0]
+            bad = [
+                name
+                for name, value in zip(self.spec.action_names, target, strict=True)
+                if not np.isfinite(value)
+            ]
             raise BadAction(f"{', '.join(bad)} of the target is not finite; nothing moved")
-        self.target = np.clip(target, self._low, self._high)
-        action: list[float] = []
-        start = 0
-        for i, (arm, robot) in enumerate(zip(self.arms, self.suite.robots, strict=True)):
-            width = 6 if self._osc else arm.joints
-            action.extend(self.target[start : start + width])
-            start += width
-            if arm.gripper is not None:
-                wanted = 2.0 * self.target[start] - 1.0
-                step = np.clip(wanted - self._grip[i], -arm.gripper.speed, arm.gripper.speed)
-                self._grip[i] += step
-                robot.gripper["right"].current_action = self._grip[i] * arm.gripper.direction
-                action.append(0.0)
-                start += 1
-        command = np.array(action)
-        for substep in range(self._substeps):
-            self.suite._pre_action(command, policy_step=substep == 0)
-            mujoco.mj_step2(self.model, self.data)
-            mujoco.mj_step1(self.model, self.data)
+        self.target = np.minimum(np.maximum(target, self._low), self._high)
+        self._aim()
+        if self._osc:
+            follow_poses(
+                self._physics, self._wiring, self._goals, self._grip, self._substeps, self._rest
+            )
+        else:
+            follow_joints(self._physics, self._wiring, self._goals, self._grip, self._substeps)
         check_physics(self.data)
         return self.target
+
+    def _aim(self) -> None:
+        """Split the target into the goals of arms and grippers; the latter move on a ramp."""
+        start = grips = 0
+        for a, arm in enumerate(self.arms):
+            width = 6 if self._osc else arm.joints
+            self._goals[a, :width] = self.target[start : start + width]
+            start += width
+            if arm.gripper is None:
+                continue
+            wanted, speed = 2.0 * self.target[start] - 1.0, arm.gripper.speed
+            self._ramp[a] += min(max(wanted - self._ramp[a], -speed), speed)
+            count = len(arm.gripper.actuators)
+            self._grip[grips : grips + count] = arm.gripper.control(self._ramp[a])
+            start, grips = start + 1, grips + count
 
     def state(self) -> Float[np.ndarray, " s"]:
         """Return joint angles and gripper opening, the left arm first."""
@@ -125,7 +140,7 @@ class Scene:
         return Snapshot(
             physics=physics_state(self.model, self.data),
             target=self.target.copy(),
-            grip=self._grip.copy(),
+            ramp=self._ramp.copy(),
             rest=self._rest.copy(),
             steps=steps,
             held=held,
@@ -139,12 +154,12 @@ class Scene:
         """
         restore_physics(self.model, self.data, snapshot.physics)
         self.target = snapshot.target.copy()
-        self._grip[:] = snapshot.grip
+        self._ramp[:] = snapshot.ramp
         self._rest[:] = snapshot.rest
 
     def _achieved(self) -> Float[np.ndarray, " d"]:
         parts: list[Any] = []
-        for i, arm in enumerate(self.arms):
+        for a, arm in enumerate(self.arms):
             if self._osc:
                 quat, rotation = np.zeros(4), np.zeros(3)
                 mujoco.mju_mat2Quat(quat, self.data.site_xmat[arm.site])
@@ -153,7 +168,7 @@ class Scene:
             else:
                 parts.append(self.data.qpos[arm.qpos])
             if arm.gripper is not None:
-                parts.append([0.5 * (self._grip[i] + 1.0)])
+                parts.append([0.5 * (self._ramp[a] + 1.0)])
         return np.concatenate(parts)
 
 
@@ -168,7 +183,9 @@ def _spec(arms: Sequence[Arm], *, robots: Sequence[str], control: str, rate: flo
             action += [(name, "rad", float(low), float(high)) for name, low, high in limits]
         else:
             action += [(f"{arm.side}_{axis}", "m", -REACH, REACH) for axis in OSC_AXES[:3]]
-            action += [(f"{arm.side}_{axis}", "rad", -np.pi, np.pi) for axis in OSC_AXES[3:]]
+            action += [
+                (f"{arm.side}_{axis}", "rad", -2 * np.pi, 2 * np.pi) for axis in OSC_AXES[3:]
+            ]
         if arm.gripper is not None:
             state.append((f"{arm.side}_gripper", "opening"))
             action.append((f"{arm.side}_gripper", "opening", 0.0, 1.0))

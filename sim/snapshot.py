@@ -13,7 +13,7 @@ class Snapshot:
     Attributes:
         physics: MuJoCo's state, time included.
         target: Target in force, in the units of the spec.
-        grip: Command of each gripper on its ramp, in [-1, 1]; 1 opens.
+        ramp: How far each gripper's command has come, in [-1, 1]; 1 is open.
         rest: Joint angles to which the free motion of each arm is drawn [rad].
         steps: Control steps since the reset.
         held: For how many of the last steps the goal has held without a break.
@@ -21,7 +21,7 @@ class Snapshot:
 
     physics: Float[np.ndarray, " p"]
     target: Float[np.ndarray, " d"]
-    grip: Float[np.ndarray, "2"]
+    ramp: Float[np.ndarray, "2"]
     rest: Float[np.ndarray, "2 n"]
     steps: int
     held: int
