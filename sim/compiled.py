@@ -12,6 +12,7 @@ import llvmlite.binding
 import mujoco
 import numba
 from numba import types
+from numba.core import config
 
 
 def _load_library() -> None:
@@ -33,12 +34,12 @@ def compiled[F: Callable[..., Any]](function: F) -> F:
     The code is kept beside the source or in the user's cache folder; where neither can be written,
     in a temporary folder. ``NUMBA_CACHE_DIR`` overrides all of them.
     """
-    options: dict[str, Any] = {"nogil": True, "cache": True, "error_model": "numpy"}
+    jit: Any = numba.njit(nogil=True, cache=True, error_model="numpy")
     try:
-        return numba.njit(**options)(function)
+        return jit(function)
     except RuntimeError:  # numba found no folder that it may write to
-        numba.config.CACHE_DIR = str(Path(gettempdir()) / "ambidex-numba")  # pyright: ignore[reportAttributeAccessIssue]
-        return numba.njit(**options)(function)
+        config.CACHE_DIR = str(Path(gettempdir()) / "ambidex-numba")
+        return jit(function)
 
 
 _pair = types.void(types.intp, types.intp)

@@ -12,7 +12,7 @@ Source:
     space formulation", IEEE J. Robotics and Automation 3(1), 1987.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -59,7 +59,7 @@ class Wiring(NamedTuple):
 
 
 @compiled
-def _apply(physics: Physics, actuator: int, torque: float) -> None:
+def _apply(physics: Physics, actuator: int, torque: Any) -> None:
     low, high = physics.ctrlrange[actuator, 0], physics.ctrlrange[actuator, 1]
     physics.ctrl[actuator] = min(max(torque, low), high)
 

@@ -6,6 +6,7 @@ lengths [m]; a gripper's opening lies in [0, 1].
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Self
 
@@ -215,7 +216,7 @@ class TwoArmEnv:
     def _look(self) -> LazyImages:
         return LazyImages(
             tuple(self.spec.cameras),
-            lambda name: self._cameras.render(self.data, name),
+            partial(self._cameras.render, self.data),
             lambda: self._moment,
         )
 

@@ -6,7 +6,7 @@ Lengths [m], angles [rad].
 
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from threading import RLock
@@ -38,7 +38,7 @@ _generator = RLock()
 
 
 @contextmanager
-def global_seed(seed: int) -> Iterator[None]:
+def global_seed(seed: int) -> Generator[None]:
     """Seed numpy's global generator, from which robosuite draws, and give it back as it was.
 
     Threads share that generator, so only one of them is in here at a time.
@@ -66,16 +66,23 @@ def import_robosuite() -> ModuleType:
         logging.disable(logging.NOTSET)
     logging.getLogger("robosuite_logs").setLevel(logging.ERROR)
 
-    class Sawyer(REGISTERED_ROBOTS["Sawyer"]):
-        """Its flat screen has no volume, which later MuJoCo refuses; its inertia is given apart."""
-
-        def __init__(self, idn: int = 0) -> None:
-            super().__init__(idn=idn)
-            for mesh in self.asset.findall("mesh"):
-                mesh.set("inertia", "shell")
-
-    REGISTERED_ROBOTS["Sawyer"] = Sawyer
+    _mend(REGISTERED_ROBOTS["Sawyer"])
     return robosuite
+
+
+def _mend(sawyer: Any) -> None:
+    """Let a Sawyer compile: MuJoCo refuses its flat screen as a body without volume.
+
+    Masses are unchanged, since the robot's inertias are given apart from its meshes.
+    """
+    build = sawyer.__init__
+
+    def build_with_shells(self: Any, idn: int | str = 0) -> None:
+        build(self, idn=idn)
+        for mesh in self.asset.findall("mesh"):
+            mesh.set("inertia", "shell")
+
+    sawyer.__init__ = build_with_shells
 
 
 def make_suite(
@@ -130,7 +137,7 @@ def make_suite(
 def _controller(robot: str, control: str) -> dict[str, Any]:
     from robosuite.controllers import load_composite_controller_config
 
-    config: dict[str, Any] = load_composite_controller_config(robot=robot)
+    config: Any = load_composite_controller_config(robot=robot)
     arm = config["body_parts"]["right"]
     common = {
         "type": control.upper(),
