@@ -20,6 +20,8 @@ from robot.types import Outcome, Spec
 
 log = structlog.get_logger(__name__)
 
+# More films side by side are too small to see.
+MOST_FILMED = 4
 # So many episodes in a row without one that counts are no accident.
 HOPELESS = 12
 
@@ -181,14 +183,18 @@ class Ledger:
 
     def films(self, workers: Crew, count: int, arms: Mapping[str, Arm]) -> list[Result]:
         """Return ``count`` seeds run once more with pictures, those first on which arms differ."""
-        shown = [name for name in self._arms if name not in self._simulated]
-        plain = next((n for n in shown if arms[n].count == 1), shown[0] if shown else "")
-        judges = [n for n in shown if arms[n].value is not None]
-        best = "best" if "best" in judges else (judges or shown or [""])[-1]
-        chosen = choose_seeds(self.results(), first=best, second=plain, count=count)
+        plain = next((n for n in self._arms if arms[n].count == 1), self._arms[0])
+        learned = [n for n in self._arms if arms[n].value and n not in self._simulated]
+        judge = "best" if "best" in learned else (learned or [""])[-1]
+        first = judge or self._arms[-1]
+        chosen = choose_seeds(self.results(), first=first, second=plain, count=count)
         trials = [
-            Trial(arm=arm, task=task, seed=seed, film=True, judge=best if best in judges else "")
+            Trial(arm=arm, task=task, seed=seed, film=True, judge=judge)
             for task, seed in chosen
-            for arm in shown
+            for arm in self._arms[:MOST_FILMED]
         ]
-        return [done.result for done in workers.run(trials) if done.result is not None]
+        ended = list(workers.run(trials))
+        for done in ended:
+            if done.error:
+                log.warning("no film", trial=str(done.job), error=done.error)
+        return [done.result for done in ended if done.result is not None]

@@ -64,7 +64,7 @@ class FilmMaker:
 def encode(pictures: list[UInt8[np.ndarray, "h w 3"]], *, rate: float) -> bytes:
     """Return an mp4 (H.264, which every browser plays) of pictures with even sides."""
     buffer = BytesIO()
-    with av.open(buffer, mode="w", format="mp4", options={"movflags": "+faststart"}) as container:
+    with av.open(buffer, mode="w", format="mp4") as container:
         stream = container.add_stream("libx264", rate=round(rate))
         stream.height, stream.width = pictures[0].shape[:2]
         stream.pix_fmt = "yuv420p"
