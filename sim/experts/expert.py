@@ -5,12 +5,13 @@ from any state that a policy reached. One call of ``act`` is one control step at
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 from jaxtyping import Float
 
 from sim.arms import arms_of
+from sim.experts.flaws import Bend, Flaw, Glimpse
 from sim.experts.reach import Reach
 from sim.tasks import Goal, Scene
 
@@ -108,11 +109,12 @@ class Expert:
         """Forget the last episode; all randomness from here on follows from ``seed``."""
         self.random = np.random.default_rng([seed, QUALITIES.index(self.quality)])
         self._wander.reset()
-        self.segments: list[Segment] = []
+        self._past: list[Segment] = []
         self.steps = 0
         self.subtask = 0
         self._held = 0
-        self._begin()
+        self._offsets = [np.zeros(3), np.zeros(3)]
+        self._flaws = self._draw()
 
     def act(self) -> Float[np.ndarray, " d"]:
         """Return the target for the present state: joints [rad] and openings, left then right."""
@@ -139,9 +141,30 @@ class Expert:
         """Whether the goal has held long enough."""
         return self._held > HELD_STEPS
 
-    def _begin(self) -> None:
-        """Draw what is to go wrong in this episode."""
+    @property
+    def segments(self) -> list[Segment]:
+        """All stretches without progress so far, one that is under way included."""
+        under_way = [
+            Segment(start=flaw.began, end=self.steps, kind=flaw.kind)
+            for flaw in self._flaws
+            if flaw.began is not None
+        ]
+        return self._past + under_way
+
+    def _draw(self) -> list[Flaw]:
+        """Return what is to go wrong in the episode that begins."""
         raise NotImplementedError
+
+    def _bend(self, glimpse: Glimpse) -> Bend:
+        """Return what goes wrong in this step, and note what has passed."""
+        bend = Bend()
+        for flaw in self._flaws:
+            flaw.bend(bend, glimpse, self.steps)
+            if flaw.over and flaw.began is not None:
+                self._past.append(Segment(start=flaw.began, end=self.steps, kind=flaw.kind))
+        self._flaws = [flaw for flaw in self._flaws if not flaw.over]
+        self._offsets = bend.offsets
+        return bend
 
     def _wishes(self) -> tuple[Wish, Wish]:
         """Return where both hands shall go from the present state; sets ``subtask``."""

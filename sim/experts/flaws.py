@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float
 
-NOWHERE = np.zeros(3)
+
+def _nowhere() -> list[Float[np.ndarray, "3"]]:
+    return [np.zeros(3), np.zeros(3)]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -26,10 +28,10 @@ class Bend:
         astray: Go for another goal of the scene.
     """
 
-    offsets: list[Float[np.ndarray, "3"]] = field(default_factory=lambda: [NOWHERE, NOWHERE])
+    offsets: list[Float[np.ndarray, "3"]] = field(default_factory=_nowhere)
     release: list[bool] = field(default_factory=lambda: [False, False])
     still: bool = False
-    sway: Float[np.ndarray, "3"] = field(default_factory=lambda: NOWHERE)
+    sway: Float[np.ndarray, "3"] = field(default_factory=lambda: np.zeros(3))
     alone: int | None = None
     astray: bool = False
 
@@ -87,7 +89,7 @@ class Pause(Flaw):
         sways = random.random() < 0.5
         self.kind = "sway" if sways else "pause"
         direction = random.standard_normal(3) * np.array([1.0, 1.0, 0.5])
-        self._sway = 0.03 * direction / np.linalg.norm(direction) if sways else NOWHERE
+        self._sway = 0.03 * direction / np.linalg.norm(direction) if sways else np.zeros(3)
 
     def bend(self, bend: Bend, glimpse: Glimpse, step: int) -> None:
         """Hold still from the trigger on."""

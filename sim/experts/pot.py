@@ -7,7 +7,7 @@ above each handle); hands at the handles close; two closed hands lift or slide. 
 import numpy as np
 from jaxtyping import Float
 
-from sim.experts.expert import Expert, Quality, Segment, Wish
+from sim.experts.expert import Expert, Quality, Wish
 from sim.experts.flaws import Alone, Astray, Bend, Flaw, Glimpse, Miss, Pause, Slip
 from sim.tasks.hands import WIDEST
 from sim.tasks.pot import LIFTED, SLID, Pot, pot
@@ -26,26 +26,14 @@ UNWEIGHTED = 0.008
 class PotExpert(Expert):
     """Lifts or slides the pot, whichever the environment's goal says."""
 
-    def _begin(self) -> None:
-        self._flaws = draw_flaws(self.quality, self.env.goal.name, self.random)
-        self._offsets = [np.zeros(3), np.zeros(3)]
+    def _draw(self) -> list[Flaw]:
         self._still: tuple[Wish, Wish] | None = None
         self._closed = [False, False]
-
-    @property
-    def open_segments(self) -> list[Segment]:
-        """Return all segments without progress so far, those under way included."""
-        under_way = [
-            Segment(start=flaw.began, end=self.steps, kind=flaw.kind)
-            for flaw in self._flaws
-            if flaw.began is not None
-        ]
-        return self.segments + under_way
+        return draw_flaws(self.quality, self.env.goal.name, self.random)
 
     def _wishes(self) -> tuple[Wish, Wish]:
         seen = pot(self.env)
-        bend = self._bend(seen)
-        self._offsets = bend.offsets
+        bend = self._bend(self._glimpse(seen))
         if bend.still:
             if self._still is None:
                 self._still = self._stand(seen)
@@ -75,11 +63,8 @@ class PotExpert(Expert):
         )
         return left, right
 
-    def _bend(self, seen: Pot) -> Bend:
-        bend = Bend()
-        if not self._flaws:
-            return bend
-        glimpse = Glimpse(
+    def _glimpse(self, seen: Pot) -> Glimpse:
+        return Glimpse(
             distance=(self._distance(seen, 0), self._distance(seen, 1)),
             gap=(seen.hands[0].gap, seen.hands[1].gap),
             above=(
@@ -89,12 +74,6 @@ class PotExpert(Expert):
             held=(seen.held(0), seen.held(1)),
             progress=self._progress(seen),
         )
-        for flaw in self._flaws:
-            flaw.bend(bend, glimpse, self.steps)
-            if flaw.over and flaw.began is not None:
-                self.segments.append(Segment(start=flaw.began, end=self.steps, kind=flaw.kind))
-        self._flaws = [flaw for flaw in self._flaws if not flaw.over]
-        return bend
 
     def _progress(self, seen: Pot) -> float:
         if self.env.goal.name == "lift":
@@ -201,8 +180,10 @@ def draw_flaws(quality: Quality, goal: str, random: np.random.Generator) -> list
         if kind < 0.4:
             return misses(1000)
         if kind < 0.7:
-            at = float(random.uniform(0.2, 0.7))
-            return [Slip(at, (True, True), again=1000, away=bool(random.random() < 0.5))]
+            # Let go early enough: a pot that slides fast goes on by itself.
+            at = float(random.uniform(0.2, 0.7) if goal == "lift" else random.uniform(0.05, 0.35))
+            keeps_off = bool(random.random() < 0.5)
+            return [Slip(at, (True, True), again=1000, away=goal == "slide" or keeps_off)]
         if kind < 0.85 and goal == "lift":
             return [Alone(int(random.integers(2)))]
         return [Astray()]

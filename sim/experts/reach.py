@@ -1,7 +1,7 @@
 """From a wished pose of a hand to joint targets: one damped least-squares step.
 
-Axes: ``n`` joints of one arm. Angles [rad], lengths [m]. The step starts at the measured joints, so that
-a target follows from the present state alone.
+Axes: ``n`` joints of one arm. Angles [rad], lengths [m]. The step starts at the measured joints,
+so that a target follows from the present state alone.
 """
 
 from typing import Any

@@ -5,7 +5,6 @@ picture of the camera ``agentview``, too) is negative y. Lengths [m].
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
@@ -77,7 +76,8 @@ class Pot:
         distance = float(np.linalg.norm(self.handles[side] - self.hands[side].position))
         want, have = self.grasp(side), self.hands[side].rotation
         off = angle_between(want[:, 0], have[:, 0]) + angle_between(want[:, 2], have[:, 2])
-        return 0.6 * fall(distance, 0.08) + 0.2 * fall(distance, 0.02) + 0.2 * fall(off, 0.6)
+        near = 0.5 * fall(distance, 0.08) + 0.2 * fall(distance, 0.02)
+        return near + 0.3 * float(np.clip(1.0 - off / np.pi, 0.0, 1.0))
 
     def grip(self, side: int) -> float:
         """Return how firmly the bar is held, 0 to 1; closing beside the bar earns nothing."""
@@ -100,9 +100,7 @@ def pot(env: Scene) -> Pot:
     return Pot(
         position=position,
         rotation=rotation,
-        height=float(
-            position[2] - suite.pot.top_offset[2] - data.site_xpos[suite.table_top_id][2]
-        ),
+        height=float(position[2] - suite.pot.top_offset[2] - data.site_xpos[suite.table_top_id][2]),
         tilt=float(np.arccos(np.clip(rotation[2, 2], -1.0, 1.0))),
         handles=(bars[0], bars[1]),
         hands=(hand(env, 0), hand(env, 1)),
@@ -116,11 +114,11 @@ class PotGoal:
     time_limit = 104
     instruction: str
 
-    @cached_property
-    def environment_names(self) -> tuple[str, ...]:
-        """Pose of the pot, and each handle in the frame of its hand."""
-        entries = ["pot", "pot_side", "pot_up", "left_hand_handle", "right_hand_handle"]
-        return tuple(f"{entry}_{axis}" for entry in entries for axis in "xyz")
+    environment_names = tuple(
+        f"{entry}_{axis}"
+        for entry in ("pot", "pot_side", "pot_up", "left_hand_handle", "right_hand_handle")
+        for axis in "xyz"
+    )
 
     def environment_state(self, env: Scene) -> Float[np.ndarray, " e"]:
         """Return position, y axis and z axis of the pot, and both handles seen by the hands."""
