@@ -3,7 +3,7 @@
 Axes: ``n`` frames, ``b`` moments, ``k`` steps, ``d`` action dimensions, ``s`` state.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -50,6 +50,7 @@ class PolicyLearner:
         held_out: Share of episodes kept for validation.
         keep: For each source which frames are used as moments; all if None.
         seed: Start weights and the choice of held-out episodes.
+        encode: Instructions to vectors.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class PolicyLearner:
         held_out: float = 0.05,
         keep: Sequence[Bool[np.ndarray, " n"] | None] | None = None,
         seed: int = 0,
+        encode: Callable[[Sequence[str]], np.ndarray] = embed,
     ) -> None:
         horizons = horizons or Horizons(lengths=(16,))
         chosen = tuple(spec.cameras) if cameras is None else tuple(cameras)
@@ -110,7 +112,7 @@ class PolicyLearner:
             draws=draws,
             **self.arguments,
         )
-        self._model.table.copy_(torch.from_numpy(embed(self.sampler.instructions).copy()))
+        self._model.table.copy_(torch.from_numpy(encode(self.sampler.instructions).copy()))
 
     @property
     def module(self) -> VLA:

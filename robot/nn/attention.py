@@ -47,7 +47,10 @@ class SceneBlock(nn.Module):
             three=3,
             h=self.heads,
         )
-        seen = nn.functional.scaled_dot_product_attention(q, k, v)
+        # Plain products: at some fifty tokens torch's fused attention is slower on a CPU, and its
+        # backward pass in bfloat16 several times so.
+        scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2)
+        seen = scores.softmax(dim=-1) @ v
         tokens = tokens + self.out(rearrange(seen, "b h p e -> b p (h e)"))
         return tokens + self.feed(self.norm_feed(tokens))
 

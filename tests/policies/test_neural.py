@@ -1,5 +1,7 @@
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,8 +24,23 @@ MIXED = Horizons(lengths=(2, 4, 8))
 PLAN = Plan(task=Task(name="toy", instruction="move to the blob"))
 
 
-def learner(frames, spec, *, objective: Objective | None = None, **changes) -> PolicyLearner:
-    chosen = {"horizons": MIXED, "commit": 4, "precision": "float32", **SMALL, **changes}
+def letters(sentences: Sequence[str]) -> np.ndarray:
+    """Stand in for the sentence encoder: letter counts."""
+    counts = [[s.count(chr(97 + i % 26)) + 0.1 * i for i in range(384)] for s in sentences]
+    return np.asarray(counts, dtype=np.float32) / 10
+
+
+def learner(
+    frames: Any, spec: Spec, *, objective: Objective | None = None, **changes: Any
+) -> PolicyLearner:
+    chosen = {
+        "horizons": MIXED,
+        "commit": 4,
+        "precision": "float32",
+        "encode": letters,
+        **SMALL,
+        **changes,
+    }
     made = PolicyLearner([frames], spec, objective=objective, **chosen)
     with torch.no_grad():  # fresh gates are closed; open them so that everything matters
         for name, p in made.module.named_parameters():
@@ -32,12 +49,12 @@ def learner(frames, spec, *, objective: Objective | None = None, **changes) -> P
     return made
 
 
-def saved(tmp_path: Path, frames, spec, **changes) -> Path:
+def saved(tmp_path: Path, frames: Any, spec: Spec, **changes: Any) -> Path:
     made = learner(frames, spec, **changes)
     return made.save(tmp_path / "run" / "checkpoint", made.module.state_dict(), {})
 
 
-def observation(frames, rows) -> Observation:
+def observation(frames: Any, rows: Any) -> Observation:
     return Observation(
         time=np.asarray(rows, dtype=np.float64) * 0.05,
         state=frames.states[rows],
@@ -51,7 +68,9 @@ def proposed(policy: NeuralPolicy, seen: Observation, count: int) -> ActionChunk
 
 
 @pytest.mark.parametrize("objective", [FlowMatching(steps=3), Regression(spread=0.1), Diffusion()])
-def test_first_candidate_is_the_same_whatever_the_count(tmp_path, frames, spec, objective) -> None:
+def test_first_candidate_is_the_same_whatever_the_count(
+    tmp_path: Path, frames: Any, spec: Spec, objective: Objective
+) -> None:
     policy = load_policy(saved(tmp_path, frames, spec, objective=objective))
     seen = observation(frames, 5)
     one, many = proposed(policy, seen, 1), proposed(policy, seen, 7)
@@ -61,7 +80,7 @@ def test_first_candidate_is_the_same_whatever_the_count(tmp_path, frames, spec, 
 
 
 def test_later_calls_do_not_depend_on_how_many_candidates_were_asked_before(
-    tmp_path, frames, spec
+    tmp_path: Path, frames: Any, spec: Spec
 ) -> None:
     policy = load_policy(saved(tmp_path, frames, spec))
     seen = observation(frames, 5)
@@ -72,7 +91,9 @@ def test_later_calls_do_not_depend_on_how_many_candidates_were_asked_before(
     np.testing.assert_allclose(after_one.targets, after_six.targets, atol=1e-5)
 
 
-def test_a_batch_gives_each_moment_what_it_gets_beside_others(tmp_path, frames, spec) -> None:
+def test_a_batch_gives_each_moment_what_it_gets_beside_others(
+    tmp_path: Path, frames: Any, spec: Spec
+) -> None:
     policy = load_policy(saved(tmp_path, frames, spec), commit=Consensus(least=2, active=1))
     both = proposed(policy, observation(frames, [5, 40]), 3)
     first = proposed(policy, observation(frames, [5]), 3)
@@ -82,7 +103,9 @@ def test_a_batch_gives_each_moment_what_it_gets_beside_others(tmp_path, frames, 
     np.testing.assert_array_equal(both.commit[:, :1], first.commit)
 
 
-def test_what_is_saved_and_loaded_proposes_the_same(tmp_path, frames, spec) -> None:
+def test_what_is_saved_and_loaded_proposes_the_same(
+    tmp_path: Path, frames: Any, spec: Spec
+) -> None:
     made = learner(frames, spec)
     folder = made.save(tmp_path / "checkpoint", made.module.state_dict(), {})
     before = NeuralPolicy(made.module, spec=spec, instructions=made.sampler.instructions, commit=4)
@@ -92,7 +115,9 @@ def test_what_is_saved_and_loaded_proposes_the_same(tmp_path, frames, spec) -> N
     )
 
 
-def test_half_precision_on_disk_changes_targets_only_a_little(tmp_path, frames, spec) -> None:
+def test_half_precision_on_disk_changes_targets_only_a_little(
+    tmp_path: Path, frames: Any, spec: Spec
+) -> None:
     whole = load_policy(saved(tmp_path / "a", frames, spec))
     half = load_policy(saved(tmp_path / "b", frames, spec, precision="float16"))
     seen = observation(frames, 9)
@@ -101,7 +126,7 @@ def test_half_precision_on_disk_changes_targets_only_a_little(tmp_path, frames, 
 
 
 def test_targets_stay_within_the_spec_and_what_was_clipped_is_counted(
-    tmp_path, frames, spec
+    tmp_path: Path, frames: Any, spec: Spec
 ) -> None:
     folder = saved(tmp_path, frames, spec)
     policy = load_policy(folder, temperature=30.0)
@@ -111,13 +136,16 @@ def test_targets_stay_within_the_spec_and_what_was_clipped_is_counted(
     assert 0 < policy.clipped < policy.asked
 
 
-def test_no_temperature_makes_all_candidates_equal(tmp_path, frames, spec) -> None:
+def test_no_temperature_makes_all_candidates_equal(tmp_path: Path, frames: Any, spec: Spec) -> None:
     policy = load_policy(saved(tmp_path, frames, spec), temperature=0.0)
     chunk = proposed(policy, observation(frames, 5), 3)
     np.testing.assert_allclose(chunk.targets[1:], chunk.targets[:-1], atol=1e-6)
 
 
-def test_an_unseen_instruction_is_embedded_when_it_comes(tmp_path, frames, spec) -> None:
+def test_an_unseen_instruction_is_embedded_when_it_comes(
+    tmp_path: Path, frames: Any, spec: Spec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("policies.neural.embed", letters)
     policy = load_policy(saved(tmp_path, frames, spec))
     seen = observation(frames, 5)
     known = proposed(policy, seen, 1)
@@ -126,14 +154,16 @@ def test_an_unseen_instruction_is_embedded_when_it_comes(tmp_path, frames, spec)
     assert np.abs(known.targets - other.targets).max() > 1e-5
 
 
-def test_a_missing_camera_is_named(tmp_path, frames, spec) -> None:
+def test_a_missing_camera_is_named(tmp_path: Path, frames: Any, spec: Spec) -> None:
     policy = load_policy(saved(tmp_path, frames, spec))
     blind = Observation(time=0.0, state=frames.states[0], images={})
     with pytest.raises(BadAction, match="camera front"):
         policy.propose(blind, PLAN, 1)
 
 
-def test_a_state_that_is_not_finite_is_refused_by_name(tmp_path, frames, spec) -> None:
+def test_a_state_that_is_not_finite_is_refused_by_name(
+    tmp_path: Path, frames: Any, spec: Spec
+) -> None:
     policy = load_policy(saved(tmp_path, frames, spec))
     state = frames.states[0].copy()
     state[2] = np.nan
@@ -142,7 +172,9 @@ def test_a_state_that_is_not_finite_is_refused_by_name(tmp_path, frames, spec) -
         policy.propose(Observation(time=0.0, state=state, images=seen.images), PLAN, 1)
 
 
-def test_missing_and_unexpected_weights_are_refused_by_name(tmp_path, frames, spec) -> None:
+def test_missing_and_unexpected_weights_are_refused_by_name(
+    tmp_path: Path, frames: Any, spec: Spec
+) -> None:
     folder = saved(tmp_path, frames, spec)
     weights = load_file(folder / "model.safetensors")
     weights["expert.extra"] = weights.pop("expert.out.weight")
@@ -153,7 +185,7 @@ def test_missing_and_unexpected_weights_are_refused_by_name(tmp_path, frames, sp
     assert "expert.extra is unexpected" in str(caught.value)
 
 
-def test_a_checkpoint_of_another_class_is_refused(tmp_path, frames, spec) -> None:
+def test_a_checkpoint_of_another_class_is_refused(tmp_path: Path, frames: Any, spec: Spec) -> None:
     folder = saved(tmp_path, frames, spec)
     config = (folder / "config.json").read_text()
     (folder / "config.json").write_text(config.replace("policies.vla.VLA", "os.system"))
@@ -161,13 +193,17 @@ def test_a_checkpoint_of_another_class_is_refused(tmp_path, frames, spec) -> Non
         load_policy(folder)
 
 
-def test_a_wrong_path_offers_the_nearest_checkpoints(tmp_path, frames, spec) -> None:
+def test_a_wrong_path_offers_the_nearest_checkpoints(
+    tmp_path: Path, frames: Any, spec: Spec
+) -> None:
     folder = saved(tmp_path, frames, spec)
     with pytest.raises(UnknownName, match=str(folder)):
         load_policy(tmp_path / "run" / "chekpoint")
 
 
-def test_spec_and_cameras_are_read_without_building(tmp_path, frames, spec: Spec) -> None:
+def test_spec_and_cameras_are_read_without_building(
+    tmp_path: Path, frames: Any, spec: Spec
+) -> None:
     folder = saved(tmp_path, frames, spec, cameras=["wrist"])
     (folder / "model.safetensors").write_bytes(b"")
     assert read_spec(folder).differences(spec) == []
@@ -175,7 +211,7 @@ def test_spec_and_cameras_are_read_without_building(tmp_path, frames, spec: Spec
     assert read_spec(folder).differences(replace(spec, rate=10.0)) == ["rate: 20.0 against 10.0"]
 
 
-def test_the_auxiliary_head_is_left_behind(tmp_path, frames, spec) -> None:
+def test_the_auxiliary_head_is_left_behind(tmp_path: Path, frames: Any, spec: Spec) -> None:
     made = learner(frames, spec)
     assert made.module.privileged is not None
     folder = made.save(tmp_path / "checkpoint", made.module.state_dict(), {})
