@@ -50,6 +50,7 @@ class Ledger:
         self._starts: dict[tuple[str, int], Result] = {}
         self._simulated: set[str] = set()
         self._lost = 0
+        self.judge = ""
         self._remarks: list[str] = []
 
     def results(self) -> list[Result]:
@@ -185,11 +186,11 @@ class Ledger:
         """Return ``count`` seeds run once more with pictures, those first on which arms differ."""
         plain = next((n for n in self._arms if arms[n].count == 1), self._arms[0])
         learned = [n for n in self._arms if arms[n].value and n not in self._simulated]
-        judge = "best" if "best" in learned else (learned or [""])[-1]
-        first = judge or self._arms[-1]
+        self.judge = "best" if "best" in learned else (learned or [""])[-1]
+        first = self.judge or self._arms[-1]
         chosen = choose_seeds(self.results(), first=first, second=plain, count=count)
         trials = [
-            Trial(arm=arm, task=task, seed=seed, film=True, judge=judge)
+            Trial(arm=arm, task=task, seed=seed, film=True, judge=self.judge)
             for task, seed in chosen
             for arm in self._arms[:MOST_FILMED]
         ]

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Self
 
-from robot.errors import AmbidexError
+from robot.errors import AmbidexError, InfrastructureError
 from robot.executor.base import (
     ONE_THREAD,
     Answer,
@@ -95,12 +95,18 @@ class _RayCrew:
 
         if not ray.is_initialized():
             local: dict[str, Any] = {"num_cpus": self._size, "include_dashboard": False}
-            ray.init(
-                address=self._address,
-                log_to_driver=False,
-                logging_level=30,
-                **({} if self._address else local),
-            )
+            try:
+                ray.init(
+                    address=self._address,
+                    log_to_driver=False,
+                    logging_level=30,
+                    **({} if self._address else local),
+                )
+            except Exception as error:
+                raise InfrastructureError(
+                    f"Ray did not start ({error}); a loaded machine may be too slow for it: "
+                    "try again, name a running cluster by its address, or use executor=local"
+                ) from error
             self._started = True
         return self
 

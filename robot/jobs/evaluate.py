@@ -144,6 +144,7 @@ def evaluate(
                     decisions=decisions.kept,
                     films=films,
                     steered=[name for name, arm in arms.items() if arm.count > 1],
+                    judge=run.judge,
                 )
             table.say("done" if complete else "interrupted")
     return Evaluation(out=out, summary=summary, report=page, complete=complete)

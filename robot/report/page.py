@@ -27,6 +27,7 @@ def write_report(
     decisions: Sequence[Mapping[str, Any]],
     films: Sequence[Result],
     steered: Sequence[str],
+    judge: str = "",
 ) -> Path:
     """Write ``report.html`` into ``out`` and return its path.
 
@@ -38,6 +39,7 @@ def write_report(
         decisions: Lines of ``decisions.jsonl``; of a key written twice the last one holds.
         films: Results of the seeds that were run again with pictures.
         steered: Names of the arms in which something chooses among candidates.
+        judge: The arm whose value scored the films of unsteered arms, so that they share a scale.
 
     Raises:
         JournalError: If the file cannot be written.
@@ -48,7 +50,7 @@ def write_report(
         _verdicts(summary, steered),
         _notes(summary["notes"]),
         _rates(summary, results),
-        _films(films, results),
+        _films(films, results, {*summary["arms"]} - {*steered} | {judge}),
         _scores(results, logged, steered),
         _errors(summary["error_list"]),
         _fingerprint(summary["fingerprint"]),
@@ -167,7 +169,8 @@ def _milliseconds(value: float | None) -> str:
     return "-" if value is None else f"{1000 * value:.0f} ms"
 
 
-def _films(films: Sequence[Result], results: Sequence[Result]) -> str:
+def _films(films: Sequence[Result], results: Sequence[Result], judged: set[str]) -> str:
+    """Return the films seed by seed; the arms that one value ``judged`` share a scale."""
     blocks: dict[tuple[str, int], list[Result]] = {}
     for film in films:
         if film.film is not None:
@@ -178,18 +181,18 @@ def _films(films: Sequence[Result], results: Sequence[Result]) -> str:
     parts = [
         "<h2>Side by side</h2><p class='soft'>Seeds run once more with a camera, first those on "
         "which the arms differ. Below each film: the score of every candidate when a chunk was "
-        "chosen, the one that ran joined by the line. An unsteered arm shows what the value thought of its only "
-        "proposal.</p>"
+        "chosen, the one that ran joined by the line. An unsteered arm shows what the value "
+        "thought of its only proposal.</p>"
     ]
     for (task, seed), shown in blocks.items():
         span = max(r.duration for r in shown)
         logged = [r.to_decision_line()["decisions"] for r in shown]
-        bounds = plots.score_bounds([d for decisions in logged for d in decisions])
+        scales = [judged if r.arm in judged else {r.arm} for r in shown]
         width = max(240.0, 1000.0 / len(shown))
         agree = len({r.succeeded for r in shown}) == 1
         figures = [
-            _figure(film, decisions, (span, width), bounds, before.get(film.key))
-            for film, decisions in zip(shown, logged, strict=True)
+            _figure(film, mine, (span, width), _bounds(shown, logged, scale), before.get(film.key))
+            for film, mine, scale in zip(shown, logged, scales, strict=True)
         ]
         said = "arms agree" if agree else "arms differ"
         parts.append(
@@ -198,6 +201,13 @@ def _films(films: Sequence[Result], results: Sequence[Result]) -> str:
             f"<div class='films'>{''.join(figures)}</div></div>"
         )
     return "".join(parts)
+
+
+def _bounds(
+    shown: Sequence[Result], logged: Sequence[plots.Decisions], scale: set[str]
+) -> tuple[float, float] | None:
+    same = zip(shown, logged, strict=True)
+    return plots.score_bounds([d for r, mine in same if r.arm in scale for d in mine])
 
 
 def _figure(

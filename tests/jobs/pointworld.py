@@ -5,6 +5,7 @@ Everything is importable, since spawned workers build it by name.
 
 import hashlib
 import os
+import time
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -202,6 +203,55 @@ class _Fragile(PointEnv):
                 os._exit(3)
             raise InfrastructureError("the renderer is gone")
         return task
+
+
+class Fading(PointEnv):
+    """Heeds its seed at first, and no more after five resets."""
+
+    def reset(self, seed: int) -> Task:
+        self._drifting = self._resets >= 5
+        return super().reset(seed)
+
+
+@dataclass
+class Slow:
+    """A world in which a control step takes ``pause_s`` of wall time."""
+
+    pause_s: float
+
+    def __call__(self) -> PointEnv:
+        return _Paused(self.pause_s)
+
+
+class _Paused(PointEnv):
+    def __init__(self, pause_s: float) -> None:
+        super().__init__()
+        self._pause_s = pause_s
+
+    def judge(self, observation: Observation) -> Outcome | None:
+        time.sleep(self._pause_s)
+        return super().judge(observation)
+
+
+@dataclass
+class Impatient:
+    """Makes a policy that stands for a user who presses Ctrl-C in episode ``at``."""
+
+    at: int
+
+    def __call__(self) -> Wander:
+        return _Interrupted(self.at)
+
+
+class _Interrupted(Wander):
+    def __init__(self, at: int) -> None:
+        self._left = at
+
+    def reset(self, seed: int) -> None:
+        if self._left == 0:
+            raise KeyboardInterrupt
+        self._left -= 1
+        super().reset(seed)
 
 
 ARMS = {"plain": Arm(), "best": Arm(count=8, value=near), "out": Arm(count=8, value=Outwards)}
