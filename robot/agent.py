@@ -11,23 +11,7 @@ from jaxtyping import Float
 
 from robot.errors import BadAction
 from robot.protocols import Inference
-from robot.types import ActionChunk, Observation, Plan, Spec
-
-
-def measured_target(spec: Spec, observation: Observation) -> Float[np.ndarray, " d"]:
-    """Return the target that holds the robot where it is seen: each entry's measured value.
-
-    Raises:
-        BadAction: If an entry of the action is not part of the state.
-    """
-    missing = [name for name in spec.action_names if name not in spec.state_names]
-    if missing:
-        raise BadAction(
-            f"cannot hold {spec.robot} under {spec.control!r}: the state does not measure "
-            f"{', '.join(missing)}; give the robot a hold_target(observation) method"
-        )
-    index = [spec.state_names.index(name) for name in spec.action_names]
-    return np.asarray(observation.state, dtype=np.float64)[index]
+from robot.types import ActionChunk, Observation, Plan
 
 
 class Agent:

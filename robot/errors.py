@@ -32,7 +32,8 @@ class UnknownName(AmbidexError):
         from difflib import get_close_matches
 
         near = get_close_matches(name, known, n=3, cutoff=0.4) or sorted(known)[:8]
-        super().__init__(f"no {kind} is called {name!r}; did you mean {', '.join(near)}?")
+        offer = f"did you mean {', '.join(near)}?" if near else "there is none at all"
+        super().__init__(f"no {kind} is called {name!r}; {offer}")
         self.near = near
 
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from math import inf
 
-import numpy as np
-from jaxtyping import Float
-
-from robot.agent import Agent, measured_target
+from robot.agent import Agent
 from robot.errors import BadAction, InfrastructureError
 from robot.inference import materialised
+from robot.limits import hold_target
 from robot.protocols import Env, Inference, Planner, Robot
 from robot.record import EpisodeRecord
 from robot.types import Observation, Outcome, Plan, Task
@@ -66,7 +66,7 @@ class Runner:
         self.env = env
         self.inference = inference
         self.robot = env.robot if wrap is None else wrap(env.robot)
-        self.agent = Agent(inference, hold=self._hold, execute=execute)
+        self.agent = Agent(inference, hold=partial(hold_target, self.robot), execute=execute)
         self._watchers = tuple(watchers)
         self._planner = planner
         self._plan_period_s = plan_period_s
@@ -103,7 +103,7 @@ class Runner:
         observation = self.robot.observe()
         progress.started = progress.now = float(observation.time)
         plan = Plan(task=progress.task)
-        planned = -np.inf
+        planned = -inf
         while (outcome := self._outcome(progress, observation)) is None:
             if self._planner is not None and progress.now - planned >= self._plan_period_s:
                 plan = self._planner.plan(observation, progress.task, plan)
@@ -136,10 +136,6 @@ class Runner:
         lasted = progress.now - progress.judged_at >= self._run_on_s - 1e-6
         over = lasted or judged not in (None, Outcome.SUCCESS)
         return Outcome.SUCCESS if over else None
-
-    def _hold(self, observation: Observation) -> Float[np.ndarray, " d"]:
-        own = getattr(self.robot, "hold_target", None)
-        return measured_target(self.robot.spec, observation) if own is None else own(observation)
 
     def _record(self, progress: _Progress, outcome: Outcome) -> EpisodeRecord:
         ran = progress.steps > 0  # else the counters are those of the last episode
