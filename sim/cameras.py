@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 
 import mujoco
 import numpy as np
-from jaxtyping import UInt8
+from jaxtyping import Bool, Float, UInt8
 
 from robot.errors import UnknownName
 from sim.decimation import decimated
@@ -102,7 +102,7 @@ def camera_names(model: mujoco.MjModel) -> tuple[str, ...]:
 def _view(model: mujoco.MjModel, name: str) -> mujoco.MjvCamera:
     view = mujoco.MjvCamera()
     if name == OVERVIEW:
-        _overlook(model, view)
+        _overlook(view)
         return view
     index = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_CAMERA, name)
     if index < 0:
@@ -112,12 +112,60 @@ def _view(model: mujoco.MjModel, name: str) -> mujoco.MjvCamera:
     return view
 
 
-def _overlook(model: mujoco.MjModel, view: mujoco.MjvCamera) -> None:
+def _overlook(view: mujoco.MjvCamera) -> None:
+    """Look down from the front at both arms and all that lies between them."""
     view.type = mujoco.mjtCamera.mjCAMERA_FREE
-    view.lookat = (0.0, 0.0, 0.95)
-    view.distance = 2.2
+    view.lookat = (0.0, 0.0, 1.0)
+    view.distance = 1.95
     view.azimuth = 180.0
-    view.elevation = -35.0
+    view.elevation = -32.0
+
+
+def _free_pose(
+    view: mujoco.MjvCamera,
+) -> tuple[Float[np.ndarray, " 3"], Float[np.ndarray, "3 3"]]:
+    """Return where a free camera is and its axes (right, up, back) as columns."""
+    azimuth, elevation = np.deg2rad((view.azimuth, view.elevation))
+    forward = np.array(
+        [
+            np.cos(elevation) * np.cos(azimuth),
+            np.cos(elevation) * np.sin(azimuth),
+            np.sin(elevation),
+        ]
+    )
+    right = np.array([np.sin(azimuth), -np.cos(azimuth), 0.0])
+    axes = np.stack([right, np.cross(right, forward), -forward], axis=1)
+    return view.lookat - view.distance * forward, axes
+
+
+def _inside(
+    centres: Float[np.ndarray, "g 3"],
+    radii: Float[np.ndarray, " g"],
+    at: Float[np.ndarray, " 3"],
+    axes: Float[np.ndarray, "3 3"],
+    *,
+    fovy: float,
+    aspect: float,
+) -> Bool[np.ndarray, " g"]:
+    """Return which spheres touch the cone of view.
+
+    Args:
+        centres: Middles of the spheres, in the world [m].
+        radii: Their radii [m].
+        at: Where the camera is [m].
+        axes: Its axes (right, up, back) as columns.
+        fovy: Vertical opening [degree].
+        aspect: Width over height.
+    """
+    local = (centres - at) @ axes
+    across, up, depth = local[:, 0], local[:, 1], -local[:, 2]
+    tall = np.tan(np.deg2rad(fovy) / 2.0)
+    wide = tall * aspect
+    return (
+        (depth > -radii)
+        & (np.abs(up) - tall * depth < radii * np.sqrt(1.0 + tall * tall))
+        & (np.abs(across) - wide * depth < radii * np.sqrt(1.0 + wide * wide))
+    )
 
 
 class _Stage:
@@ -135,6 +183,9 @@ class _Stage:
         self._scene = mujoco.MjvScene(self._drawn, maxgeom=1000)
         if self._fast:
             self._scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = 0
+        # A plane has no bounding sphere: it is everywhere.
+        self._bounds = np.where(model.geom_rbound > 0.0, model.geom_rbound, np.inf)
+        self._groups = model.geom_group.copy()
         self._context: Any = None
         self._room = (0, 0)
         self._pixels = np.empty(0, dtype=np.uint8)
@@ -148,6 +199,10 @@ class _Stage:
             self._widen(height, width)
         for drawn, source in self._looks:
             np.copyto(drawn, source)
+        if self._fast:
+            # robosuite hides a site by a negative opacity, which is drawn, unseen, all the same.
+            np.maximum(self._source.site_rgba, 0.0, out=self._drawn.site_rgba)
+            self._cull(data, view, width / height)
         mujoco.mjv_updateScene(
             self._drawn, data, self._option, self._pert, view, mujoco.mjtCatBit.mjCAT_ALL,
             self._scene,
@@ -158,6 +213,17 @@ class _Stage:
         pixels = self._pixels[: height * width * 3].reshape(height, width, 3)
         mujoco.mjr_readPixels(pixels, None, rect, self._context)
         return pixels[::-1].copy()
+
+    def _cull(self, data: mujoco.MjData, view: mujoco.MjvCamera, aspect: float) -> None:
+        """Put the geoms whose bounding spheres lie outside the view into a hidden group."""
+        if view.type == mujoco.mjtCamera.mjCAMERA_FIXED:
+            at, axes = data.cam_xpos[view.fixedcamid], data.cam_xmat[view.fixedcamid].reshape(3, 3)
+            fovy = float(self._drawn.cam_fovy[view.fixedcamid])
+        else:
+            at, axes = _free_pose(view)
+            fovy = float(self._drawn.vis.global_.fovy)
+        inside = _inside(data.geom_xpos, self._bounds, at, axes, fovy=fovy, aspect=aspect)
+        np.copyto(self._drawn.geom_group, np.where(inside, self._groups, HIDDEN_GROUP))
 
     def _widen(self, height: int, width: int) -> None:
         """Make the drawing buffer large enough; a new one costs a second, so it only grows."""

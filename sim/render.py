@@ -6,16 +6,37 @@ its lock, so that a policy's thread may ask for a frame that the control loop di
 """
 
 import os
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Generator
 from contextlib import contextmanager
 from threading import RLock
 from typing import Any, Protocol
+
+import numpy as np
 
 from robot.errors import InfrastructureError
 
 BACKENDS = ("egl", "osmesa")
 PACKAGES = "libegl1 libgl1-mesa-dri libosmesa6"
 SIDE = 64  # [pixel]
+
+_REMEDY = f"install a software renderer: apt-get install {PACKAGES}"
+_TRIAL = """
+import mujoco
+from sim.cameras import Cameras
+from sim.render import backend
+
+model = mujoco.MjModel.from_xml_string(
+    "<mujoco><worldbody><camera name='eye' pos='0 0 3'/><geom size='1' group='1'/></worldbody></mujoco>"
+)
+data = mujoco.MjData(model)
+mujoco.mj_forward(model, data)
+picture = Cameras(model, {"eye": (16, 16)}, "exact").render(data, "eye")
+if picture.max() == picture.min():
+    raise SystemExit("the picture is blank: the GL library draws nothing")
+print(backend())
+"""
 
 _lock = RLock()
 _opened: tuple[int, "_Context"] | None = None  # process id
@@ -39,7 +60,7 @@ def candidates() -> tuple[str, ...]:
 
 
 @contextmanager
-def drawing() -> Iterator[None]:
+def drawing() -> Generator[None]:
     """Hold the process's GL context in this thread; open it on first use.
 
     The context that was current before is given back: robosuite never asks for its own again.
@@ -67,6 +88,33 @@ def backend() -> str:
         return _context().name
 
 
+def probe(*, timeout_s: float = 60.0) -> str:
+    """Return one line on whether a process of its own can draw a tiny picture, and the remedy.
+
+    A broken GL library may end the process that tries it; so another one tries.
+
+    Args:
+        timeout_s: How long to wait for that process [s].
+    """
+    try:
+        tried = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", _TRIAL],
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"rendering hangs for {timeout_s:g} s; {_REMEDY}"
+    if tried.returncode == 0:
+        return f"rendering works ({tried.stdout.strip()})"
+    if tried.returncode < 0:
+        return f"the GL library ended its process with signal {-tried.returncode}; {_REMEDY}"
+    said = [line for line in tried.stderr.splitlines() if line.strip()]
+    reason = said[-1].partition("InfrastructureError: ")
+    return f"rendering fails: {reason[2] or reason[0]}"
+
+
 def _context() -> "_Context":
     global _opened
     if _opened is None or _opened[0] != os.getpid():
@@ -87,8 +135,7 @@ def _open() -> "_Context":
         os.environ.setdefault("MUJOCO_GL", name)
         return context
     raise InfrastructureError(
-        f"no OpenGL library can render without a screen ({'; '.join(failures)}); "
-        f"install one: apt-get install {PACKAGES}"
+        f"no OpenGL library can render without a screen ({'; '.join(failures)}); {_REMEDY}"
     )
 
 
@@ -159,7 +206,7 @@ class _Osmesa:
         before = self.current()
         self._kept = osmesa.GLContext(SIDE, SIDE)
         # Pictures are drawn into buffers of MuJoCo's own; OSMesa only insists on having one too.
-        self._unused = GL.arrays.GLfloatArray.zeros((SIDE, SIDE, 4))
+        self._unused = np.zeros((SIDE, SIDE, 4), dtype=np.float32)
         self.give(before)
 
     def current(self) -> Any:
