@@ -48,7 +48,7 @@ def test_runs_that_start_differently_on_a_seed_are_refused(tmp_path: Path) -> No
 
 def test_an_unknown_run_or_arm_is_answered_with_the_nearest_names(tmp_path: Path) -> None:
     run(tmp_path / "first", arms={"plain": Arm()})
-    with pytest.raises(UnknownName, match="did you mean .*first"):
+    with pytest.raises(UnknownName, match=r"did you mean .*first"):
         compare(tmp_path / "frist", tmp_path / "first")
     with pytest.raises(UnknownName, match="did you mean plain"):
         compare(tmp_path / "first", tmp_path / "first", arms={"plian": "plain"})
