@@ -5,7 +5,7 @@ from threading import Event
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from jaxtyping import Float
 
@@ -97,6 +97,7 @@ def test_a_value_that_cannot_be_trusted_leaves_the_first_candidate(
     assert bool(best.last_error) == (reason == "error")
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=4, max_size=4),
     st.sampled_from([None, 0.1]),
