@@ -17,6 +17,8 @@ GRASP = np.array([0.0, 0.0, 0.003])
 HANDLE = np.array([0.0, 0.16, 0.06])
 """Middle of handle 0's bar in the frame of the pot [m]."""
 HOVER = 0.07
+ASKEW = 0.2
+"""Tilt of a pot near the table from which it is let go of [rad]."""
 CARRY = LIFTED + 0.04
 SLIDE_LEAD = 0.04
 UNWEIGHTED = 0.008
@@ -42,6 +44,9 @@ class PotExpert(Expert):
         goal = self.env.goal.name
         if bend.astray:
             goal = "slide" if goal == "lift" else "lift"
+        if seen.tilt > ASKEW and seen.height < 0.04 and bend.alone is None:
+            # A pot that was pulled askew is let go of, so that it stands again.
+            bend.release = [True, True]
         ready = [self._ready(seen, side, bend) for side in (0, 1)]
         working = ready if bend.alone is None else [ready[bend.alone]]
         if all(working):
@@ -94,6 +99,9 @@ class PotExpert(Expert):
         """Return the wish that brings a hand over its handle, down to it, and closes it."""
         hand, rotation = seen.hands[side], seen.grasp(side)
         point = self._point(seen, side)
+        if bend.release[side] and seen.held(side):
+            # Open first: closed fingers would take the handle along.
+            return Wish(position=hand.position, rotation=hand.rotation, opening=1.0)
         x, y, z = (point - hand.position) @ rotation
         turn = float(np.linalg.norm(rotation[:, 0] - hand.rotation[:, 0]))
         aside = float(np.hypot(x, y)) + 0.06 * max(0.0, turn - 0.25)
@@ -173,7 +181,7 @@ def draw_flaws(quality: Quality, goal: str, random: np.random.Generator) -> list
         return [Pause(random) for _ in range(int(random.integers(1, 3)))]
     if quality == "retrying":
         if random.random() < 0.25:
-            return [Slip(float(random.uniform(0.15, 0.4)), (True, True))]
+            return [Slip(float(random.uniform(0.1, 0.3)), (True, True))]
         return misses(0)
     if quality == "failing":
         kind = random.random()

@@ -68,8 +68,8 @@ class Pot:
     def held(self, side: int) -> bool:
         """Return whether the fingers press on the bar."""
         x, y, z = self.hands[side].to_hand(self.handles[side])
-        near = abs(x) < 0.02 and abs(y) < 0.05 and abs(z) < 0.02
-        return bool(near and BAR - 0.006 < self.hands[side].gap < BAR + 0.01)
+        near = abs(x) < 0.025 and abs(y) < 0.05 and abs(z) < 0.022
+        return bool(near and BAR - 0.006 < self.hands[side].gap < BAR + 0.014)
 
     def reach(self, side: int) -> float:
         """Return how near a hand is to its grasp, 0 to 1."""
