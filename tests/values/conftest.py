@@ -10,6 +10,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from toyworld import make_store
 
+# A busy machine may stop for a second anywhere.
+settings.register_profile("busy", deadline=None)
+settings.load_profile("busy")
+
 
 @pytest.fixture(scope="session")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
