@@ -50,13 +50,18 @@ class Gripper:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
-    """Indices, limits and start of one arm."""
+    """Indices and limits of one arm.
+
+    ``base`` is the site that robosuite takes for the arm's base, or -1 if it stands still: that of
+    an IIWA turns with its first joint.
+    """
 
     side: str
     qpos: Int[np.ndarray, " n"]
     dofs: Int[np.ndarray, " n"]
     actuators: Int[np.ndarray, " n"]
     site: int
+    base: int
     low: Float[np.ndarray, " n"]
     high: Float[np.ndarray, " n"]
     gripper: Gripper | None
@@ -81,12 +86,14 @@ def _arm(model: mujoco.MjModel, robot: Any, side: str) -> Arm:
     ranges = np.array(
         [j.range if j.limited[0] else (-2 * np.pi, 2 * np.pi) for j in joints], dtype=np.float64
     )
+    base = model.site(f"{robot.robot_model.naming_prefix}right_center").id
     return Arm(
         side=side,
         qpos=np.array([j.qposadr[0] for j in joints]),
         dofs=np.array([j.dofadr[0] for j in joints]),
         actuators=np.array(robot._ref_actuators_indexes_dict["right"]),
         site=int(robot.eef_site_id["right"]),
+        base=-1 if model.body_weldid[model.site_bodyid[base]] == 0 else base,
         low=ranges[:, 0],
         high=ranges[:, 1],
         gripper=_gripper(model, robot.gripper["right"]),

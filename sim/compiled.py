@@ -3,6 +3,7 @@
 Addresses of ``mjModel``, ``mjData`` and arrays are plain integers.
 """
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import gettempdir
@@ -38,7 +39,8 @@ def compiled[F: Callable[..., Any]](function: F) -> F:
     try:
         return jit(function)
     except RuntimeError:  # numba found no folder that it may write to
-        config.CACHE_DIR = str(Path(gettempdir()) / "ambidex-numba")
+        os.environ["NUMBA_CACHE_DIR"] = str(Path(gettempdir()) / "ambidex-numba")
+        config.reload_config()
         return jit(function)
 
 

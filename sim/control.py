@@ -44,7 +44,8 @@ class Physics(NamedTuple):
 class Wiring(NamedTuple):
     """Which parts of a model belong to the arms.
 
-    ``place[a, v]`` is the joint of arm ``a`` that moves degree of freedom ``v``, or -1.
+    ``place[a, v]`` is the joint of arm ``a`` that moves degree of freedom ``v``, or -1. Tools are
+    ``sites``; they are damped relative to ``bases``, which are -1 where they stand still.
     """
 
     joints: Int[np.ndarray, " a"]
@@ -54,6 +55,7 @@ class Wiring(NamedTuple):
     actuators: Int[np.ndarray, "a n"]
     grips: Int[np.ndarray, " g"]
     sites: Int[np.ndarray, " a"]
+    bases: Int[np.ndarray, " a"]
     kp: float
     kd: float
 
@@ -188,7 +190,7 @@ def follow_poses(
         np.zeros((6, widest)),
         np.zeros((6, widest)),
     )
-    mobility, mobility_root = np.zeros((6, 6)), np.zeros((6, 6))
+    anchor, mobility, mobility_root = np.zeros((6, widest)), np.zeros((6, 6)), np.zeros((6, 6))
     error, wrench, seen = np.zeros(6), np.zeros(6), np.zeros(6)
     free, desired = np.zeros(widest), np.zeros((arms, 3, 3))
     null_damping = 2.0 * np.sqrt(NULL_STIFFNESS)
@@ -208,6 +210,9 @@ def follow_poses(
             )
             factor(mass, n, root)
             _jacobian(physics, site, dofs, n, whole, jac)
+            anchor[:] = 0.0
+            if wiring.bases[a] >= 0:
+                _jacobian(physics, wiring.bases[a], dofs, n, whole, anchor)
             # With M = L L^T, J M^-1 J^T is the product of L^-1 J^T with itself.
             half[:] = jac
             for k in range(6):
@@ -228,7 +233,7 @@ def follow_poses(
             for k in range(6):
                 speed, seen[k] = 0.0, 0.0
                 for i in range(n):
-                    speed += jac[k, i] * physics.qvel[dofs[i]]
+                    speed += (jac[k, i] - anchor[k, i]) * physics.qvel[dofs[i]]
                     seen[k] += jac[k, i] * free[i]
                 wrench[k] = wiring.kp * error[k] - wiring.kd * speed
             _decouple(mobility, wrench)

@@ -55,6 +55,7 @@ def wiring_of(arms: Sequence[Arm], *, freedoms: int, stiffness: float) -> Wiring
         actuators=actuators,
         grips=np.concatenate([np.zeros(0, dtype=np.int32), *grips]).astype(np.int32),
         sites=np.array([arm.site for arm in arms], dtype=np.int32),
+        bases=np.array([arm.base for arm in arms], dtype=np.int32),
         kp=stiffness,
         kd=2.0 * np.sqrt(stiffness),
     )
