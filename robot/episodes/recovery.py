@@ -8,9 +8,9 @@ import io
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 from jaxtyping import Int
 
@@ -45,7 +45,7 @@ class Recovered:
     described: dict[str, layout.Feature] = field(default_factory=dict[str, layout.Feature])
     names: dict[str, list[str]] = field(default_factory=_no_names)
     stored_names: dict[str, int] = field(default_factory=lambda: {"task": 0, "subtask": 0})
-    recent: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    recent: pa.Table | None = None
     keys: list[Key] = field(default_factory=list[Key])
     distribution: Distribution = field(default_factory=Distribution)
 
@@ -100,10 +100,9 @@ def _read_facts(root: Path, store: Recovered) -> None:
         finished = [row for row in rows if row["episode_index"] < store.episodes]
         store.keys += [(row["seed"], row["goal"], row["quality"]) for row in finished]
         if number == last:
-            store.recent = table.slice(0, len(finished)).to_pylist()
+            store.recent = table.slice(0, len(finished))
             if len(finished) < len(rows):
-                content = tables.to_bytes(tables.facts_table(store.recent))
-                put(root, layout.facts_file(number), content)
+                put(root, layout.facts_file(number), tables.to_bytes(store.recent))
     if len(store.keys) != store.episodes:
         raise DatasetError(
             f"{root} has facts about {len(store.keys)} of {store.episodes} finished episodes; "

@@ -6,7 +6,7 @@ Axes: ``t`` rows of an episode, ``c`` entries of a column.
 import io
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,10 @@ from robot.episodes.distribution import Stats
 def to_bytes(table: pa.Table) -> bytes:
     """Return ``table`` as a parquet file."""
     buffer = io.BytesIO()
-    pq.write_table(table, buffer, compression="snappy")
+    # Few rows and many columns: a dictionary for each would cost more than it saves.
+    words = [field.name for field in table.schema if pa.types.is_string(field.type)]
+    # pyarrow's annotations know no list of columns here.
+    pq.write_table(table, buffer, compression="snappy", use_dictionary=cast("bool", words))
     return buffer.getvalue()
 
 
@@ -113,10 +116,10 @@ def facts_row(
     return row
 
 
-def facts_table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Return the facts about some episodes; every file of a store gets the same schema."""
-    schema = pa.schema([(name, _arrow_type(value)) for name, value in rows[0].items()])
-    return pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
+def facts_table(row: Mapping[str, Any]) -> pa.Table:
+    """Return the facts about one episode; every episode of a store gets the same schema."""
+    schema = pa.schema([(name, _arrow_type(value)) for name, value in row.items()])
+    return pa.Table.from_pylist([dict(row)], schema=schema)
 
 
 def _arrow_type(value: Any) -> pa.DataType:

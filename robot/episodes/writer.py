@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
 
 from robot.episodes import layout, tables
 from robot.episodes.distribution import Distribution
@@ -99,6 +100,7 @@ class EpisodeWriter:
         try:
             if store is not None and store.episodes and not self._broken:
                 put(self.root, layout.STATS, _json(store.distribution.stats(exact=True)))
+                drop_partial(self.root)
         finally:
             self._stack.close()
 
@@ -182,9 +184,11 @@ class EpisodeWriter:
             cameras=cameras,
             rate=layout.whole_rate(self.spec),
         )
-        number = index // layout.EPISODES_PER_META_FILE
-        recent = [*store.recent, facts] if index % layout.EPISODES_PER_META_FILE else [facts]
-        put(self.root, layout.facts_file(number), tables.to_bytes(tables.facts_table(recent)))
+        number, full = divmod(index, layout.EPISODES_PER_META_FILE)
+        recent = tables.facts_table(facts)
+        if full and store.recent is not None:
+            recent = pa.concat_tables([store.recent, recent]).combine_chunks()
+        put(self.root, layout.facts_file(number), tables.to_bytes(recent))
         self._store_names(store)
         store.distribution.add(columns, packed.pixels)
         self._store_distribution(store.distribution)
@@ -231,4 +235,5 @@ def _placed(
 
 
 def _json(content: dict[str, Any]) -> bytes:
-    return json.dumps(content, indent=1, allow_nan=False).encode()
+    # Without line breaks the fast encoder is used; this runs after every episode.
+    return json.dumps(content, allow_nan=False).encode()

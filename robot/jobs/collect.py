@@ -4,9 +4,13 @@ An episode is named by seed, task and quality; what it holds follows from these 
 it. Workers render, drive and encode; one writer stores. Times are wall seconds.
 """
 
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 import numpy as np
 import structlog
@@ -14,7 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from robot.clock import Stopwatch
-from robot.episodes import EpisodeReader, EpisodeWriter, layout
+from robot.episodes import EpisodeReader, EpisodeWriter, Packed, layout
 from robot.errors import AmbidexError, DatasetError, SpecMismatch
 from robot.executor import Crew, Done, Executor, Local
 from robot.jobs.takes import EnvFactory, ExpertFactory, Job, Made, PolicyFactory, TakeBench
@@ -135,6 +139,44 @@ def collect(
         return run.go(crew, list(tasks))
 
 
+class _Shelf:
+    """Stores episodes in a thread of its own: forcing them to disk is waiting, not work."""
+
+    def __init__(self, writer: EpisodeWriter) -> None:
+        self._writer = writer
+        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="store")
+        self._waiting: deque[Future[None]] = deque()
+        self.stored, self.seconds = 0, 0.0
+
+    def __enter__(self) -> Self:
+        self._writer.open()
+        return self
+
+    def put(self, packed: Packed) -> None:
+        """Take an episode; an earlier one that could not be stored raises here."""
+        self._waiting.append(self._pool.submit(self._store, packed))
+        while self._waiting and (self._waiting[0].done() or len(self._waiting) > 4):
+            self._waiting.popleft().result()
+
+    def _store(self, packed: Packed) -> None:
+        watch = Stopwatch()
+        self._writer.append(packed)
+        self.stored += 1
+        self.seconds += watch.elapsed
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._pool.shutdown(wait=True)
+        self._writer.close()
+        if kind is None:
+            for stored in self._waiting:
+                stored.result()
+
+
 class _Run:
     def __init__(
         self, out: Path, jobs: list[Job], *, successes_only: bool, console: Console | None
@@ -153,15 +195,16 @@ class _Run:
         complete = True
         if missing:
             spec = _one_spec(crew, tasks)
-            with EpisodeWriter(self._out, spec) as writer, self._progress() as bar:
+            with self._progress() as bar, _Shelf(EpisodeWriter(self._out, spec)) as shelf:
                 shown = bar.add_task("episodes", total=len(missing), note="")
                 try:
                     for done in crew.run(missing):
-                        self._keep(done, writer)
+                        self._keep(done, shelf)
                         bar.update(shown, advance=1, note=self._note(watch.elapsed))
                 except KeyboardInterrupt:
                     complete = False
-                    log.warning("interrupted", kept=len(writer), out=str(self._out))
+                    log.warning("interrupted", out=str(self._out))
+            self._counts["stored"], self._spent["store"] = shelf.stored, shelf.seconds
         for key, error in self._errors.items():
             log.error("episode not run", episode=key, error=error)
         return Collected(
@@ -174,7 +217,7 @@ class _Run:
             **self._counts,
         )
 
-    def _keep(self, done: Done, writer: EpisodeWriter) -> None:
+    def _keep(self, done: Done, shelf: "_Shelf") -> None:
         self._counts["retries"] += done.retries
         if done.error:
             self._errors[str(done.job.key)] = done.error
@@ -186,10 +229,7 @@ class _Run:
         if self._successes_only and not made.success:
             self._counts["dropped"] += 1
             return
-        watch = Stopwatch()
-        writer.append(made.packed)
-        self._spent["store"] = self._spent.get("store", 0.0) + watch.elapsed
-        self._counts["stored"] += 1
+        shelf.put(made.packed)
         self._counts["frames"] += made.packed.length
 
     def _note(self, seconds: float) -> str:
