@@ -28,7 +28,8 @@ from sim.cameras import Cameras
 from sim.render import backend
 
 model = mujoco.MjModel.from_xml_string(
-    "<mujoco><worldbody><camera name='eye' pos='0 0 3'/><geom size='1' group='1'/></worldbody></mujoco>"
+    "<mujoco><worldbody><camera name='eye' pos='0 0 3'/>"
+    "<geom size='1' group='1'/></worldbody></mujoco>"
 )
 data = mujoco.MjData(model)
 mujoco.mj_forward(model, data)
