@@ -5,9 +5,10 @@
 
 from robot.errors import UnknownName
 from sim.experts.expert import QUALITIES, Expert, ExpertScene, Quality, Segment
+from sim.experts.peg import PegExpert
 from sim.experts.pot import PotExpert
 
-EXPERTS: dict[str, type[Expert]] = {"lift": PotExpert}
+EXPERTS: dict[str, type[Expert]] = {"lift": PotExpert, "peg": PegExpert}
 
 __all__ = ["QUALITIES", "Expert", "Quality", "Segment", "expert_for"]
 

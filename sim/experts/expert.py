@@ -4,7 +4,7 @@ Axes: ``d`` action dimensions. An expert is closed loop on the privileged state:
 from any state that a policy reached. One call of ``act`` is one control step at 20 Hz.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 import numpy as np
@@ -54,6 +54,10 @@ class Wish:
     rotation: Float[np.ndarray, "3 3"]
     opening: float
     lead: float = 0.06
+
+    def moved(self, by: Float[np.ndarray, "3"]) -> "Wish":
+        """Return the wish, shifted [m]."""
+        return replace(self, position=self.position + by)
 
 
 class Wander:

@@ -196,6 +196,43 @@ class Slip(Flaw):
         self._again -= 1
 
 
+class Jam(Flaw):
+    """Thrusts beside the hole, presses for a while, and draws back.
+
+    Args:
+        draw: Returns an offset in the plane of the hole [m].
+        again: How many times after the first.
+    """
+
+    kind = "jam"
+
+    def __init__(self, draw: Callable[[], Float[np.ndarray, "3"]], *, again: int = 0) -> None:
+        super().__init__()
+        self._draw = draw
+        self._offset = draw()
+        self._again = again
+        self._pressed = 0
+        self._back = 0
+
+    def bend(self, bend: Bend, glimpse: Glimpse, step: int) -> None:
+        """Aim beside the hole until pressed long enough, then draw back."""
+        bend.offsets[0] = self._offset
+        if self.began is None and glimpse.distance[0] < 0.12:
+            self.began = step
+        self._pressed += glimpse.distance[0] < 0.035
+        if self._pressed < 8:
+            return
+        bend.release[0] = True
+        self._back += 1
+        if self._back < 8:
+            return
+        if self._again == 0:
+            self.over = True
+            return
+        self._again -= 1
+        self._offset, self._pressed, self._back = self._draw(), 0, 0
+
+
 class Alone(Flaw):
     """One hand works alone while the other stays away."""
 

@@ -39,7 +39,7 @@ class PotExpert(Expert):
         if bend.still:
             if self._still is None:
                 self._still = self._stand(seen)
-            return _swayed(self._still, bend.sway)
+            return self._still[0].moved(bend.sway), self._still[1].moved(bend.sway)
         self._still = None
         goal = self.env.goal.name
         if bend.astray:
@@ -154,14 +154,6 @@ class PotExpert(Expert):
             for side in (0, 1)
         )
         return left, right
-
-
-def _swayed(wishes: tuple[Wish, Wish], sway: Float[np.ndarray, "3"]) -> tuple[Wish, Wish]:
-    left, right = (
-        Wish(position=w.position + sway, rotation=w.rotation, opening=w.opening, lead=w.lead)
-        for w in wishes
-    )
-    return left, right
 
 
 def draw_flaws(quality: Quality, goal: str, random: np.random.Generator) -> list[Flaw]:

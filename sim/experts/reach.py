@@ -13,7 +13,7 @@ from jaxtyping import Float
 from sim.arms import Arm
 
 DAMPING = 0.03
-POSTURE_GAIN = 0.05
+POSTURE_GAIN = 0.3
 PANDA = (0.0, np.pi / 16, 0.0, -2.618, 0.0, 2.94, 0.0)
 """Posture to which the free joint of a seven-jointed arm is drawn [rad]."""
 

@@ -5,9 +5,10 @@
 
 from robot.errors import UnknownName
 from sim.tasks.goal import Goal, Scene
+from sim.tasks.peg import Insert
 from sim.tasks.pot import Lift, Slide
 
-GOALS: dict[str, tuple[type[Goal], ...]] = {"lift": (Lift, Slide)}
+GOALS: dict[str, tuple[type[Goal], ...]] = {"lift": (Lift, Slide), "peg": (Insert,)}
 
 __all__ = ["Goal", "Scene", "goal_for", "goals", "time_limit"]
 
