@@ -3,6 +3,7 @@
 Addresses of ``mjModel``, ``mjData`` and arrays are plain integers.
 """
 
+import inspect
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -35,13 +36,15 @@ def compiled[F: Callable[..., Any]](function: F) -> F:
     The code is kept beside the source or in the user's cache folder; where neither can be written,
     in a temporary folder. ``NUMBA_CACHE_DIR`` overrides all of them.
     """
+    # Tests wrap checks of shapes around every function; only what is inside compiles.
+    plain = inspect.unwrap(function)
     jit: Any = numba.njit(nogil=True, cache=True, error_model="numpy")
     try:
-        return jit(function)
+        return jit(plain)
     except RuntimeError:  # numba found no folder that it may write to
         os.environ["NUMBA_CACHE_DIR"] = str(Path(gettempdir()) / "ambidex-numba")
         config.reload_config()
-        return jit(function)
+        return jit(plain)
 
 
 _pair = types.void(types.intp, types.intp)

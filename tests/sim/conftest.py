@@ -1,6 +1,7 @@
 """robosuite's own loop as the reference, and a motion that touches nothing."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,23 @@ class Reference:
         for index in _grippers(scene):
             action[index] = -np.sign(target[index] - 0.5)
         self.suite.step(action)
+
+
+@cache
+def _pandas(task: str, control: str, copy: int) -> Scene:
+    return Scene(task=task, robots=("Panda", "Panda"), control=control, rate=20.0)
+
+
+@pytest.fixture(scope="session")
+def pandas() -> Callable[..., Scene]:
+    """Return what gives a scene with two Pandas at seed 0: built once, since that is slow."""
+
+    def get(task: str, control: str = "joint_position", *, copy: int = 0) -> Scene:
+        scene = _pandas(task, control, copy)
+        scene.reset(0)
+        return scene
+
+    return get
 
 
 @pytest.fixture

@@ -14,14 +14,15 @@ from sim.suite import CONTROLS, TASKS
 PANDAS = ("Panda", "Panda")
 Make = Callable[[str, tuple[str, str], str], Any]
 Sway = Callable[..., np.ndarray]
+Pandas = Callable[..., Scene]
 
 
 @pytest.mark.parametrize("control", CONTROLS)
 @pytest.mark.parametrize("task", TASKS)
 def test_free_motion_is_that_of_robosuite(
-    task: str, control: str, robosuite_loop: Make, sway: Sway
+    task: str, control: str, robosuite_loop: Make, sway: Sway, pandas: Pandas
 ) -> None:
-    scene = Scene(task=task, robots=PANDAS, control=control, rate=20.0)
+    scene = pandas(task, control)
     reference = robosuite_loop(task, PANDAS, control)
     scene.reset(7)
     reference.reset(7)
@@ -58,8 +59,10 @@ def test_first_step_of_other_robots_is_that_of_robosuite(
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_start_is_that_of_a_soft_reset_for_every_seed(task: str, robosuite_loop: Make) -> None:
-    scene = Scene(task=task, robots=PANDAS, control="joint_position", rate=20.0)
+def test_start_is_that_of_a_soft_reset_for_every_seed(
+    task: str, robosuite_loop: Make, pandas: Pandas
+) -> None:
+    scene = pandas(task, "joint_position")
     reference = robosuite_loop(task, PANDAS, "joint_position")
     for seed in range(8):
         scene.reset(seed)
@@ -70,9 +73,9 @@ def test_start_is_that_of_a_soft_reset_for_every_seed(task: str, robosuite_loop:
 
 
 def test_start_is_that_of_a_hard_reset_where_the_model_is_not_drawn_anew(
-    robosuite_loop: Make,
+    robosuite_loop: Make, pandas: Pandas
 ) -> None:
-    scene = Scene(task="lift", robots=PANDAS, control="joint_position", rate=20.0)
+    scene = pandas("lift", "joint_position")
     reference = robosuite_loop("lift", PANDAS, "joint_position")
     reference.suite.hard_reset = True
     reference.suite._setup_observables = dict
@@ -82,8 +85,8 @@ def test_start_is_that_of_a_hard_reset_where_the_model_is_not_drawn_anew(
     np.testing.assert_array_equal(physics_state(scene.model, scene.data), theirs)
 
 
-def test_start_does_not_depend_on_what_happened_before(sway: Sway) -> None:
-    scene = Scene(task="transport", robots=PANDAS, control="osc_pose", rate=20.0)
+def test_start_does_not_depend_on_what_happened_before(sway: Sway, pandas: Pandas) -> None:
+    scene = pandas("transport", "osc_pose")
     scene.reset(3)
     fresh = physics_state(scene.model, scene.data)
     for target in sway(scene, steps=5):
@@ -92,8 +95,8 @@ def test_start_does_not_depend_on_what_happened_before(sway: Sway) -> None:
     np.testing.assert_array_equal(physics_state(scene.model, scene.data), fresh)
 
 
-def test_poses_are_those_of_the_last_positions_after_a_step(sway: Sway) -> None:
-    scene = Scene(task="lift", robots=PANDAS, control="joint_position", rate=20.0)
+def test_poses_are_those_of_the_last_positions_after_a_step(sway: Sway, pandas: Pandas) -> None:
+    scene = pandas("lift", "joint_position")
     for target in sway(scene, steps=5):
         scene.advance(target)
     seen = scene.data.site_xpos.copy()

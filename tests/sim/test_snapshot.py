@@ -1,5 +1,7 @@
 """Copying a moment and putting it back, controllers, ramps, counters and clock included."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from sim.robosuite import TwoArmEnv
 from sim.scene import Scene
 from sim.suite import CONTROLS, TASKS
 
-PANDAS = ("Panda", "Panda")
+Pandas = Callable[..., Scene]
 
 
 def _closing(scene: Scene, steps: int) -> np.ndarray:
@@ -23,9 +25,11 @@ def _closing(scene: Scene, steps: int) -> np.ndarray:
 
 @pytest.mark.parametrize("control", CONTROLS)
 @pytest.mark.parametrize("task", TASKS)
-def test_future_after_a_restore_is_the_same_bit_by_bit(task: str, control: str) -> None:
-    scene = Scene(task=task, robots=PANDAS, control=control, rate=20.0)
-    twin = Scene(task=task, robots=PANDAS, control=control, rate=20.0)
+def test_future_after_a_restore_is_the_same_bit_by_bit(
+    task: str, control: str, pandas: Pandas
+) -> None:
+    scene = pandas(task, control)
+    twin = pandas(task, control, copy=1)
     twin.reset(99)
     targets = _closing(scene, 12)
     for target in targets[:2]:  # the grippers are on their ramp now
@@ -42,8 +46,8 @@ def test_future_after_a_restore_is_the_same_bit_by_bit(task: str, control: str) 
             np.testing.assert_array_equal(physics_state(other.model, other.data), expected)
 
 
-def test_what_follows_from_the_state_is_restored_too() -> None:
-    scene = Scene(task="lift", robots=PANDAS, control="joint_position", rate=20.0)
+def test_what_follows_from_the_state_is_restored_too(pandas: Pandas) -> None:
+    scene = pandas("lift", "joint_position")
     for target in _closing(scene, 3):
         scene.advance(target)
     moment, seen = scene.snapshot(), scene.data.xpos.copy()
@@ -54,8 +58,8 @@ def test_what_follows_from_the_state_is_restored_too() -> None:
     np.testing.assert_array_equal(scene.data.contact.dist, contacts)
 
 
-def test_snapshot_does_not_follow_the_scene() -> None:
-    scene = Scene(task="lift", robots=PANDAS, control="osc_pose", rate=20.0)
+def test_snapshot_does_not_follow_the_scene(pandas: Pandas) -> None:
+    scene = pandas("lift", "osc_pose")
     moment = scene.snapshot()
     kept = [moment.physics.copy(), moment.target.copy(), moment.ramp.copy(), moment.rest.copy()]
     for target in _closing(scene, 3):
@@ -79,8 +83,8 @@ def test_counters_and_clock_come_back() -> None:
     assert env.robot.clock.now() == 0.0
 
 
-def test_moment_of_another_task_is_refused() -> None:
-    scene = Scene(task="lift", robots=PANDAS, control="joint_position", rate=20.0)
-    other = Scene(task="peg", robots=PANDAS, control="joint_position", rate=20.0)
+def test_moment_of_another_task_is_refused(pandas: Pandas) -> None:
+    scene = pandas("lift", "joint_position")
+    other = pandas("peg", "joint_position")
     with pytest.raises(ValueError, match="same task"):
         scene.restore(other.snapshot())
