@@ -1,6 +1,6 @@
 """Targets as seen from the state: joints as a difference to where they are now.
 
-Axes: ``*b`` batch, ``k`` steps, ``d`` action dimensions, ``s`` state dimensions.
+Axes: ``*b`` batch (of states; targets may have more in front, candidates), ``k`` steps, ``d`` action dimensions, ``s`` state dimensions.
 """
 
 from collections.abc import Sequence
@@ -48,13 +48,13 @@ class ActionFrame:
         return state[..., self.entry] * self.relative
 
     def tell(
-        self, targets: Float[np.ndarray, "*b k d"], state: Float[np.ndarray, "*b s"]
-    ) -> Float[np.ndarray, "*b k d"]:
+        self, targets: Float[np.ndarray, "*more k d"], state: Float[np.ndarray, "*b s"]
+    ) -> Float[np.ndarray, "*more k d"]:
         """Return absolute targets as seen from ``state``."""
         return targets - self.base(state)[..., None, :]
 
     def resolve(
-        self, told: Float[np.ndarray, "*b k d"], state: Float[np.ndarray, "*b s"]
-    ) -> Float[np.ndarray, "*b k d"]:
+        self, told: Float[np.ndarray, "*more k d"], state: Float[np.ndarray, "*b s"]
+    ) -> Float[np.ndarray, "*more k d"]:
         """Return told targets as absolute ones."""
         return told + self.base(state)[..., None, :]

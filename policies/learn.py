@@ -48,7 +48,7 @@ class PolicyLearner:
         commit: Steps to execute, or how the horizons decide; stored with the policy.
         precision: Of the weights on disk.
         held_out: Share of episodes kept for validation.
-        keep: For each source which frames are used as moments; all if None.
+        episodes: Whether failed episodes are left out, where a dataset says which failed.
         seed: Start weights and the choice of held-out episodes.
         encode: Instructions to vectors.
     """
@@ -72,7 +72,7 @@ class PolicyLearner:
         commit: int | Consensus = 8,
         precision: Literal["float32", "float16"] = "float16",
         held_out: float = 0.05,
-        keep: Sequence[Bool[np.ndarray, " n"] | None] | None = None,
+        episodes: Literal["successful", "all"] = "successful",
         seed: int = 0,
         encode: Callable[[Sequence[str]], np.ndarray] = embed,
     ) -> None:
@@ -92,7 +92,7 @@ class PolicyLearner:
             cameras=chosen,
             held_out=held_out,
             seed=seed,
-            keep=keep,
+            keep=[_successful(s) if episodes == "successful" else None for s in sources],
         )
         self.statistics = self._measure(per_step=per_step, seed=seed)
         self.arguments: dict[str, Any] = {
@@ -200,3 +200,9 @@ class PolicyLearner:
                 moments.environment, names=names, what="environment"
             )
         return found
+
+
+def _successful(source: FrameSource) -> Bool[np.ndarray, " n"] | None:
+    """Return which frames belong to successful episodes; None if the dataset does not say."""
+    success = getattr(source, "success", None)
+    return None if success is None else np.asarray(success, dtype=bool)

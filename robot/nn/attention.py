@@ -109,11 +109,10 @@ class BranchBlock(nn.Module):
         shift, scale, gate, shift_feed, scale_feed, gate_feed = (
             self.modulate(condition).unsqueeze(-2).chunk(6, dim=-1)
         )
-        seen = self._attend(self.norm_attention(tokens) * (1 + scale) + shift, scene, bias)
-        tokens = tokens + gate * self.out(seen)
-        return tokens + gate_feed * self.feed(
-            self.norm_feed(tokens) * (1 + scale_feed) + shift_feed
-        )
+        shown = torch.addcmul(shift, self.norm_attention(tokens), 1 + scale)
+        tokens = torch.addcmul(tokens, gate, self.out(self._attend(shown, scene, bias)))
+        shown = torch.addcmul(shift_feed, self.norm_feed(tokens), 1 + scale_feed)
+        return torch.addcmul(tokens, gate_feed, self.feed(shown))
 
     def _attend(
         self,

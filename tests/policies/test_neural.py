@@ -1,6 +1,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -217,3 +218,25 @@ def test_the_auxiliary_head_is_left_behind(tmp_path: Path, frames: Any, spec: Sp
     folder = made.save(tmp_path / "checkpoint", made.module.state_dict(), {})
     assert not [k for k in load_file(folder / "model.safetensors") if "privileged" in k]
     assert load_policy(folder).model.privileged is None
+
+
+def test_failed_episodes_are_not_imitated(frames: Any, spec: Spec) -> None:
+    marked = SimpleNamespace(**vars(frames), success=frames.episode % 3 == 0)
+    rows = learner(marked, spec, held_out=0.0).sampler.training[:, 1]
+    assert set(marked.episode[rows].tolist()) == {0, 3, 6, 9}
+    rows = learner(marked, spec, held_out=0.0, episodes="all").sampler.training[:, 1]
+    assert len(rows) == len(marked.episode)
+
+
+def test_training_with_the_auxiliary_head_needs_no_object_poses_everywhere(
+    frames: Any, spec: Spec
+) -> None:
+    blind = SimpleNamespace(**{**vars(frames), "environment": None})
+    batch = learner(frames, spec).batch(np.random.default_rng(0), 4, held_out=False)
+    made = learner(frames, spec)
+    batch["environment"][:, 0] = float("nan")
+    assert bool(made.module(**batch)["loss"].isfinite())
+    without = learner(blind, spec)
+    assert without.module.privileged is None
+    plain = without.batch(np.random.default_rng(0), 4, held_out=False)
+    assert bool(without.module(**plain)["loss"].isfinite())
