@@ -43,6 +43,41 @@ class ArmConfig:
 
 
 @dataclass(kw_only=True)
+class CollectConfig:
+    """``ambidex collect``: episodes of a scripted expert, or of a policy, into a dataset."""
+
+    tasks: dict[str, Any] = MISSING
+    scene: SceneConfig = field(default_factory=SceneConfig)
+    expert: Any = None
+    checkpoint: str | None = None
+    policy: Any = None
+    qualities: dict[str, float] = MISSING
+    seeds: SeedsConfig = field(default_factory=SeedsConfig)
+    successes_only: bool = False
+    latency_s: float = 0.0
+    executor: Any = MISSING
+    retries: int = 2
+    out: str = MISSING
+
+
+@dataclass(kw_only=True)
+class LabelConfig:
+    """``ambidex label``: candidates of a policy, each tried in copied physics."""
+
+    tasks: dict[str, Any] = MISSING
+    scene: SceneConfig = field(default_factory=SceneConfig)
+    checkpoint: str | None = None
+    policy: Any = MISSING
+    oracle: Any = MISSING
+    candidates: int = 8
+    behaviours: dict[str, float] = MISSING
+    seeds: SeedsConfig = field(default_factory=SeedsConfig)
+    executor: Any = MISSING
+    retries: int = 2
+    out: str = MISSING
+
+
+@dataclass(kw_only=True)
 class EvaluateConfig:
     """``ambidex eval``: arms x tasks x seeds."""
 
@@ -92,6 +127,8 @@ class DoctorConfig:
 
 
 SCHEMAS: Mapping[str, type] = {
+    "collect": CollectConfig,
+    "label": LabelConfig,
     "eval": EvaluateConfig,
     "train": TrainConfig,
     "compare": CompareConfig,

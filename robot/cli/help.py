@@ -28,6 +28,31 @@ class Verb:
 
 
 VERBS: Mapping[str, Verb] = {
+    "collect": Verb(
+        line="record episodes of a scripted expert, or of a policy, into a LeRobot dataset",
+        text=(
+            "Every finished episode is readable whatever happens next; the same command goes on\n"
+            "with a collection that was interrupted. Qualities are shares: clean, hesitating,\n"
+            "retrying, failing."
+        ),
+        examples=(
+            "ambidex collect env=[lift,slide] seeds.count=50 out=outputs/demonstrations",
+            "ambidex collect experiment=demo_demonstrations out=outputs/demonstrations",
+            "ambidex collect policy=checkpoint checkpoint=outputs/policy out=outputs/rollouts",
+        ),
+        groups=("experiment", "env", "scene", "expert", "policy", "executor"),
+    ),
+    "label": Verb(
+        line="try each of a policy's candidates in copied physics: labels for a value",
+        text=(
+            "At each decision of an episode the policy draws candidates, and each is scored by\n"
+            "what came of it. A value is trained and judged on how it ranks them."
+        ),
+        examples=(
+            "ambidex label experiment=demo_siblings checkpoint=outputs/policy out=outputs/siblings",
+        ),
+        groups=("experiment", "env", "scene", "policy", "executor"),
+    ),
     "train": Verb(
         line="train a policy or a value from recorded episodes",
         text=(
@@ -60,6 +85,17 @@ VERBS: Mapping[str, Verb] = {
             "out=outputs/late",
         ),
         groups=("experiment", "env", "scene", "policy", "value", "arms", "executor"),
+    ),
+    "compare": Verb(
+        line="paired statistics of two finished runs, and what differs between them",
+        text="Both runs must share seeds and start states; differences are first minus second.",
+        examples=("ambidex compare outputs/first outputs/second",),
+        places=("a", "b"),
+    ),
+    "doctor": Verb(
+        line="say in words what keeps this machine from running, with the remedy",
+        text="Exit code 1 if something fails.",
+        examples=("ambidex doctor",),
     ),
 }
 

@@ -4,10 +4,77 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from robot.config import Factory, build
+from robot.errors import AmbidexError
 
 Plain = dict[str, Any]
 EXIT_INCOMPLETE = 3
+
+
+def run_collect(config: Plain) -> int:
+    """Collect episodes of an expert or a policy."""
+    from robot.jobs.collect import collect
+
+    collected = collect(
+        out=config["out"],
+        tasks={name: Factory(node) for name, node in config["tasks"].items()},
+        seeds=_seeds(config),
+        expert=None if config["policy"] is not None else build(config["expert"]),
+        policy=None if config["policy"] is None else Factory(config["policy"]),
+        qualities=config["qualities"],
+        successes_only=config["successes_only"],
+        executor=build(config["executor"]),
+        retries=config["retries"],
+        latency_s=config["latency_s"],
+    )
+    Console(highlight=False).print(
+        f"{collected.stored} episodes ({collected.frames} frames, {collected.successes} "
+        f"successes) stored in {collected.out} in {collected.seconds:.0f} s; "
+        f"{collected.kept} were there before, {len(collected.errors)} errors"
+    )
+    return 0 if collected.complete else EXIT_INCOMPLETE
+
+
+def run_label(config: Plain) -> int:
+    """Label candidates of a policy by trying each in copied physics."""
+    from robot.jobs.siblings import collect_siblings
+
+    told: dict[str, int] = {}
+    for name, node in config["tasks"].items():
+        found = collect_siblings(
+            env=Factory(node),
+            policy=Factory(config["policy"]),
+            oracle=build(config["oracle"]),
+            out=Path(config["out"]) / name,
+            seeds=_seeds(config),
+            count=config["candidates"],
+            behaviours=config["behaviours"],
+            settings={"checkpoint": config["checkpoint"], "oracle": config["oracle"]},
+            executor=build(config["executor"]),
+            retries=config["retries"],
+        )
+        told = {key: told.get(key, 0) + int(value) for key, value in found.items()}
+    Console(highlight=False).print(
+        ", ".join(f"{key} {value}" for key, value in told.items()) + f"; in {config['out']}"
+    )
+    return 0 if not told.get("errors") else EXIT_INCOMPLETE
+
+
+def run_compare(config: Plain) -> int:
+    """Compare two finished runs on the seeds that both ran."""
+    from robot.jobs.compare import compare
+
+    compare(Path(config["a"]), Path(config["b"]))
+    return 0
+
+
+def run_doctor(config: Plain) -> int:
+    """Say in words what keeps this machine from running."""
+    from robot.jobs.doctor import doctor
+
+    return doctor()
 
 
 def run_eval(config: Plain) -> int:
@@ -24,13 +91,12 @@ def run_eval(config: Plain) -> int:
             latency_s=node["latency_s"],
         )
 
-    seeds = config["seeds"]
     checkpoint = config["checkpoint"]
     finished = evaluate(
         tasks={name: Factory(node) for name, node in config["tasks"].items()},
         policy=Factory(config["policy"]),
         arms={name: arm(node) for name, node in config["arms"].items()},
-        seeds=range(seeds["start"], seeds["start"] + seeds["count"]),
+        seeds=_seeds(config),
         out=Path(config["out"]),
         steer=build(config["steer"]),
         executor=build(config["executor"]),
@@ -62,6 +128,16 @@ def run_train(config: Plain) -> int:
     return 0
 
 
+def _seeds(config: Plain) -> range:
+    start, count = config["seeds"]["start"], config["seeds"]["count"]
+    if start < 0 or count < 1:
+        raise AmbidexError(
+            f"seeds.start={start} seeds.count={count} names no seeds; start at 0 or later and "
+            "give a count of 1 or more"
+        )
+    return range(start, start + count)
+
+
 def _what_decides(config: Plain) -> Plain:
     """Return the settings that decide outcomes: not where they go, nor how they are shown."""
     shown = ("out", "seeds", "executor", "retries", "viewer", "videos", "report", "title")
@@ -69,6 +145,10 @@ def _what_decides(config: Plain) -> Plain:
 
 
 RUN: Mapping[str, Callable[[Plain], int]] = {
+    "collect": run_collect,
+    "label": run_label,
     "train": run_train,
     "eval": run_eval,
+    "compare": run_compare,
+    "doctor": run_doctor,
 }
