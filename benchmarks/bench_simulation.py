@@ -10,7 +10,7 @@ import argparse
 import platform
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +23,25 @@ from sim.scene import Scene
 from sim.suite import CONTROLS, TASKS, global_seed, make_suite
 
 PANDAS = ("Panda", "Panda")
+CASES = [(task, control) for task in TASKS for control in CONTROLS]
+STEP = (
+    "| task | control | robosuite [ms] | without observables [ms] | ours [ms] | ratio "
+    "| ratio without observables | against 25 mj_step | max abs dqpos |"
+)
+RESET = "| task | hard [ms] | soft [ms] | ours [ms] | hard/ours | soft/ours | equal starts |"
+ORACLE = "| task | robosuite [ms] | ours [ms] | ratio | snapshot [us] | restore [us] |"
+CONTACT = "| task | control | seeds | median gap | max gap | median chaos | max chaos | max z |"
 
 
 def alternate(sides: dict[str, Callable[[], Any]], *, rounds: int) -> dict[str, float]:
-    """Return the median seconds of each side, timed in turns."""
+    """Return the median processor time of each side [ms], timed in turns."""
     times: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(rounds):
         for name, side in sides.items():
             start = time.thread_time()
             side()
             times[name].append(time.thread_time() - start)
-    return {name: float(np.median(taken)) for name, taken in times.items()}
+    return {name: 1e3 * float(np.median(taken)) for name, taken in times.items()}
 
 
 class Reference:
@@ -85,31 +93,29 @@ def bench_step(task: str, control: str, *, rounds: int) -> str:
     for side in (full, bare):
         side.reset(0)
     scene.reset(0)
-    worst, step = 0.0, [0]
+    worst, step = 0.0, -1
 
-    def bare_steps() -> None:
-        mujoco.mj_step(scene.model, other, nstep=25)
+    def prepare() -> None:
+        nonlocal step
+        step += 1
+        restore_physics(scene.model, other, physics_state(scene.model, scene.data))
 
     def theirs(side: Reference) -> None:
-        side.suite.step(side.action(scene, targets[step[0]]))
+        side.suite.step(side.action(scene, targets[step]))
 
-    def ours() -> None:
-        scene.advance(targets[step[0]])
-
-    times: dict[str, list[float]] = {"full": [], "bare": [], "ours": [], "mj_step": []}
-    sides = {
-        "full": lambda: theirs(full), "bare": lambda: theirs(bare), "ours": ours,
-        "mj_step": bare_steps,
-    }  # fmt: skip
-    for index in range(rounds):
-        step[0] = index
-        restore_physics(scene.model, other, physics_state(scene.model, scene.data))
-        for name, side in sides.items():
-            start = time.thread_time()
-            side()
-            times[name].append(time.thread_time() - start)
+    def compare() -> None:
+        nonlocal worst
         worst = max(worst, float(np.abs(scene.data.qpos - bare.data.qpos).max()))
-    ms = {name: 1e3 * float(np.median(taken)) for name, taken in times.items()}
+
+    sides = {
+        "prepare": prepare,
+        "full": lambda: theirs(full),
+        "bare": lambda: theirs(bare),
+        "mj_step": lambda: mujoco.mj_step(scene.model, other, nstep=25),
+        "ours": lambda: scene.advance(targets[step]),
+        "compare": compare,
+    }
+    ms = alternate(sides, rounds=rounds)
     return (
         f"| {task} | {control} | {ms['full']:.2f} | {ms['bare']:.2f} | {ms['ours']:.2f} "
         f"| {ms['full'] / ms['ours']:.1f}x | {ms['bare'] / ms['ours']:.1f}x "
@@ -123,33 +129,29 @@ def bench_reset(task: str, *, rounds: int, hard: int) -> str:
     soft, rebuilt = Reference(task, "joint_position"), Reference(task, "joint_position")
     rebuilt.suite.hard_reset = True
     seed, equal = [0], 0
-    times = alternate({"hard": lambda: rebuilt.reset(0)}, rounds=hard)
+    hard_ms = alternate({"hard": lambda: rebuilt.reset(0)}, rounds=hard)["hard"]
 
     def ours() -> None:
         seed[0] += 1
         scene.reset(seed[0])
 
-    pair: dict[str, list[float]] = {"soft": [], "ours": []}
-    for _ in range(rounds):
-        for name, side in (("ours", ours), ("soft", lambda: soft.reset(seed[0]))):
-            start = time.thread_time()
-            side()
-            pair[name].append(time.thread_time() - start)
+    def compare() -> None:
+        nonlocal equal
         same = physics_state(scene.model, scene.data) == physics_state(soft.model, soft.data)
         equal += bool(same.all())
-    hard_ms, soft_ms, ms = (
-        1e3 * x for x in (times["hard"], np.median(pair["soft"]), np.median(pair["ours"]))
-    )
+
+    sides = {"ours": ours, "soft": lambda: soft.reset(seed[0]), "compare": compare}
+    ms = alternate(sides, rounds=rounds)
     return (
-        f"| {task} | {hard_ms:.0f} | {soft_ms:.2f} | {ms:.3f} | {hard_ms / ms:.0f}x "
-        f"| {soft_ms / ms:.1f}x | {equal} of {rounds} |"
+        f"| {task} | {hard_ms:.0f} | {ms['soft']:.2f} | {ms['ours']:.3f} "
+        f"| {hard_ms / ms['ours']:.0f}x | {ms['soft'] / ms['ours']:.1f}x | {equal} of {rounds} |"
     )
 
 
 def bench_oracle(task: str, *, candidates: int = 8, steps: int = 16, rounds: int = 3) -> str:
     """Candidates tried from one state: ours by snapshot, robosuite by its state and controllers."""
     scene = Scene(task=task, robots=PANDAS, control="joint_position", rate=20.0)
-    reference = Reference(task, "joint_position").bare()
+    reference = Reference(task, "joint_position")
     chunks = np.stack([sway(scene, steps=steps, seed=seed) for seed in range(candidates)])
     reference.reset(0)
     scene.reset(0)
@@ -176,14 +178,14 @@ def bench_oracle(task: str, *, candidates: int = 8, steps: int = 16, rounds: int
         sim.set_state(state)
         sim.forward()
 
-    ms = {k: 1e3 * v for k, v in alternate({"a": theirs, "b": ours}, rounds=rounds).items()}
+    ms = alternate({"a": theirs, "b": ours}, rounds=rounds)
     moment = scene.snapshot()
     micro = alternate(
         {"copy": scene.snapshot, "restore": lambda: scene.restore(moment)}, rounds=200
     )
     return (
         f"| {task} | {ms['a']:.0f} | {ms['b']:.0f} | {ms['a'] / ms['b']:.1f}x "
-        f"| {1e6 * micro['copy']:.0f} | {1e6 * micro['restore']:.0f} |"
+        f"| {1e3 * micro['copy']:.0f} | {1e3 * micro['restore']:.0f} |"
     )
 
 
@@ -239,12 +241,6 @@ def _summary(qpos: np.ndarray, scene: Scene, free: list[int]) -> np.ndarray:
     return np.concatenate([*arms, *objects])
 
 
-def resident() -> float:
-    """Return the resident memory of this process [MiB]."""
-    text = Path("/proc/self/status").read_text()
-    return int(text.split("VmRSS:")[1].split()[0]) / 1024.0
-
-
 def bench_memory(*, resets: int) -> str:
     """Resident memory over many resets, each with a step and a snapshot put back."""
     scene = Scene(task="transport", robots=PANDAS, control="joint_position", rate=20.0)
@@ -254,7 +250,8 @@ def bench_memory(*, resets: int) -> str:
         scene.restore(scene.snapshot())
         scene.advance(scene.target)
         if seed % (resets // 4) == 0:
-            seen.append(resident())
+            text = Path("/proc/self/status").read_text()
+            seen.append(int(text.split("VmRSS:")[1].split()[0]) / 1024.0)
     return " ".join(f"{value:.1f}" for value in seen)
 
 
@@ -264,7 +261,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=200, help="control steps and resets timed")
     parser.add_argument("--hard", type=int, default=5, help="hard resets timed")
     parser.add_argument("--seeds", type=int, default=20, help="seeds of the contact rollouts")
+    parser.add_argument("--only", default="step reset oracle contact memory", help="which tables")
     words = parser.parse_args()
+    only = words.only.split()
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
     ).stdout.strip()
@@ -272,26 +271,29 @@ def main() -> None:
     warm()
     print(f"commit {commit}, {platform.processor() or platform.machine()}, mujoco "
           f"{mujoco.__version__}, warm() {time.perf_counter() - start:.1f} s")  # fmt: skip
-    print("\n| task | control | robosuite [ms] | without observables [ms] | ours [ms] | ratio "
-          "| ratio without observables | against 25 mj_step | max abs dqpos |")  # fmt: skip
-    print("|---|---|---|---|---|---|---|---|---|")
-    for task in TASKS:
-        for control in CONTROLS:
-            print(bench_step(task, control, rounds=words.rounds), flush=True)
-    print("\n| task | hard [ms] | soft [ms] | ours [ms] | hard/ours | soft/ours | equal starts |")
-    print("|---|---|---|---|---|---|---|")
-    for task in TASKS:
-        print(bench_reset(task, rounds=words.rounds, hard=words.hard), flush=True)
-    print("\n| task | robosuite [ms] | ours [ms] | ratio | snapshot [us] | restore [us] |")
-    print("|---|---|---|---|---|---|")
-    for task in TASKS:
-        print(bench_oracle(task), flush=True)
-    print("\n| task | control | seeds | median gap | max gap | median chaos | max chaos | max z |")
-    print("|---|---|---|---|---|---|---|---|")
-    for task in ("lift", "transport"):
-        for control in CONTROLS:
-            print(compare_contact(task, control, seeds=words.seeds), flush=True)
-    print(f"\nresident memory over 400 resets [MiB]: {bench_memory(resets=400)}")
+    tables: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
+        "step": (STEP, lambda: (bench_step(t, c, rounds=words.rounds) for t, c in CASES)),
+        "reset": (
+            RESET,
+            lambda: (bench_reset(t, rounds=words.rounds, hard=words.hard) for t in TASKS),
+        ),
+        "oracle": (ORACLE, lambda: (bench_oracle(t) for t in TASKS)),
+        "contact": (
+            CONTACT,
+            lambda: (compare_contact(t, c, seeds=words.seeds) for t, c in CASES if t != "peg"),
+        ),
+        "memory": (
+            "resident memory over 400 resets [MiB]",
+            lambda: iter([bench_memory(resets=400)]),
+        ),
+    }
+    for name in only:
+        head, rows = tables[name]
+        print(f"\n{head}")
+        if head.startswith("|"):
+            print("|---" * (head.count("|") - 1) + "|")
+        for row in rows():
+            print(row, flush=True)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -156,7 +157,10 @@ def test_end_of_the_horizon_is_a_timeout() -> None:
     assert env.judge(env.robot.observe()) is Outcome.TIMEOUT
 
 
-def test_diverging_physics_is_the_machinerys_fault(env: TwoArmEnv) -> None:
+def test_diverging_physics_is_the_machinerys_fault(
+    env: TwoArmEnv, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)  # MuJoCo writes a log to where it stands
     env.data.qvel[0] = np.nan
     mujoco.mj_step1(env.model, env.data)
     with pytest.raises(InfrastructureError, match="diverged"):
