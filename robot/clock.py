@@ -8,6 +8,9 @@ from collections.abc import Callable
 from math import floor
 
 
+_ROUNDING = 1e-9  # [s]; the monotonic clock tells no less
+
+
 class StepClock:
     """Physics time: it stands still until the simulator moves it on."""
 
@@ -85,7 +88,7 @@ class WallClock:
             ahead = floor(now / self.period) + 1
             missed = ahead - due
             due = ahead
-        while (rest := due * self.period - self.now()) > 0.0:
+        while (rest := due * self.period - self.now()) > _ROUNDING:
             self._sleep(rest)
         self._deadline = due
         self.misses += missed

@@ -155,8 +155,6 @@ class Limited:
 
     def hold_target(self, observation: Observation) -> Float[np.ndarray, " d"]:
         """Return the target that holds the robot where it is seen."""
-        from robot.agent import hold_target
-
         return hold_target(self.robot, observation)
 
     def _measured(self, seen: Observation) -> Float[np.ndarray, " d"]:

@@ -105,7 +105,7 @@ class Runner:
         plan = Plan(task=progress.task)
         planned = -inf
         while (outcome := self._outcome(progress, observation)) is None:
-            if self._planner is not None and progress.now - planned >= self._plan_period_s:
+            if self._planner is not None and progress.now - planned >= self._plan_period_s - 1e-6:
                 plan = self._planner.plan(observation, progress.task, plan)
                 planned = progress.now
             self._step(progress, observation, plan)

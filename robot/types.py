@@ -193,7 +193,7 @@ class ActionChunk:
             start=self.start,
             period=self.period,
             targets=self.targets[index],
-            commit=np.asarray(self.commit)[index],
+            commit=np.asarray(np.asarray(self.commit)[index]),
             decision=self.decision,
         )
 

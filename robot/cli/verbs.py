@@ -66,7 +66,7 @@ def run_compare(config: Plain) -> int:
     """Compare two finished runs on the seeds that both ran."""
     from robot.jobs.compare import compare
 
-    compare(Path(config["a"]), Path(config["b"]))
+    compare(Path(config["a"]), Path(config["b"]), console=Console())
     return 0
 
 
