@@ -11,11 +11,21 @@ from pathlib import Path
 import av
 import numpy as np
 from av.error import FFmpegError
+from av.video.reformatter import Interpolation
 from jaxtyping import UInt8
 
 from robot.errors import DatasetError
 
-CODEC, PIXELS, QUALITY, KEY_FRAMES, PRESET = "libx264", "yuv420p", 10, 5, "veryfast"
+CODEC, PIXELS, KEY_FRAMES = "libx264", "yuv420p", 5
+
+# Looking ahead, x264 reads memory that it did not set, and the same frames then give other bytes.
+_OPTIONS = {
+    "crf": "10",
+    "g": str(KEY_FRAMES),
+    "bf": "0",
+    "preset": "veryfast",
+    "x264-params": "sync-lookahead=0:rc-lookahead=0:mbtree=0",
+}
 
 
 def encode(frames: UInt8[np.ndarray, "t h w 3"], *, rate: int) -> bytes:
@@ -36,19 +46,23 @@ def encode(frames: UInt8[np.ndarray, "t h w 3"], *, rate: int) -> bytes:
     buffer = io.BytesIO()
     stored = 0
     with av.open(buffer, "w", format="mp4") as container:
-        options = {"crf": str(QUALITY), "g": str(KEY_FRAMES), "bf": "0", "preset": PRESET}
-        stream = container.add_stream(CODEC, rate=Fraction(rate), options=options)
+        stream = container.add_stream(CODEC, rate=Fraction(rate), options=dict(_OPTIONS))
         stream.height, stream.width, stream.pix_fmt = height, width, PIXELS
         # Starting threads costs more than encoding a small picture.
         stream.codec_context.thread_count = 1
-        pictures = (av.VideoFrame.from_ndarray(frame, format="rgb24") for frame in frames)
-        for picture in (*pictures, None):
+        for picture in (*(_halved(frame) for frame in frames), None):
             packets = stream.encode(picture)
             stored += len(packets)
             container.mux(packets)
     if stored != count:
         raise DatasetError(f"the video encoder kept {stored} of {count} frames")
     return buffer.getvalue()
+
+
+def _halved(frame: UInt8[np.ndarray, "h w 3"]) -> av.VideoFrame:
+    """Return ``frame`` with colour at half resolution, each value the mean of its four pixels."""
+    whole = av.VideoFrame.from_ndarray(np.ascontiguousarray(frame), format="rgb24")
+    return whole.reformat(format=PIXELS, interpolation=Interpolation.AREA)
 
 
 def decode(

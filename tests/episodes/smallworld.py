@@ -259,3 +259,7 @@ class Walker:
             targets=np.repeat(way, 4, axis=1),
             commit=np.full(count, 4),
         )
+
+
+def append_nothing(env: SmallEnv, *, quality: str, seed: int) -> SmallExpert:
+    raise AssertionError("no episode should be run")
