@@ -1,7 +1,7 @@
 """A learned value of chunks: the observation is looked at once, and every candidate looks at it.
 
 Axes: ``b`` observations, ``n`` candidates of each, ``k`` steps judged, ``d`` action dimensions,
-``s`` state, ``e`` privileged entries, ``l`` text embedding, ``p`` scene tokens, ``w`` width.
+``s`` state, ``e`` privileged entries, ``l`` text embedding, ``p`` scene tokens, ``c`` width.
 
 A score is how good the state is plus how much better the chunk is than its siblings. The two parts
 have heads of their own, since a value that is trained on both at once learns the state only.
@@ -117,11 +117,11 @@ class Critic(nn.Module):
 
     def look(
         self, *, images: Pixels, state: Float[Tensor, "b s"], text: Float[Tensor, "b l"]
-    ) -> Float[Tensor, "b p w"]:
+    ) -> Float[Tensor, "b p c"]:
         """Return the scene's tokens, shared by all candidates."""
         return self.scene(images=images, state=self.normalise_state(state), text=text)
 
-    def value(self, scene: Float[Tensor, "b p w"]) -> Float[Tensor, "b 2"]:
+    def value(self, scene: Float[Tensor, "b p c"]) -> Float[Tensor, "b 2"]:
         """Return the mean score of siblings (normalised) and the return, from here on."""
         count = self.scene.image_tokens
         pooled = torch.cat([scene[:, :count].mean(dim=1), scene[:, -2], scene[:, -1]], dim=-1)
@@ -129,7 +129,7 @@ class Critic(nn.Module):
 
     def advantages(
         self,
-        scene: Float[Tensor, "b p w"],
+        scene: Float[Tensor, "b p c"],
         *,
         state: Float[Tensor, "b s"],
         text: Float[Tensor, "b l"],
@@ -144,7 +144,7 @@ class Critic(nn.Module):
         here = state.unsqueeze(1).expand(-1, n, -1)
         features = self.normalise_chunk(self.features(here, targets[:, :, : self.steps]))
         tokens = self.embed(rearrange(features, "b n (t a) f -> b n t (a f)", a=self.per_token))
-        tokens = self.mix(tokens + rearrange(context, "b w -> b 1 1 w")) + self.places
+        tokens = self.mix(tokens + rearrange(context, "b c -> b 1 1 c")) + self.places
         judge = self.judge.expand(b, n, 1, -1)
         tokens = torch.cat([judge, tokens], dim=2)
         condition = nn.functional.silu(context).unsqueeze(1)
@@ -185,7 +185,7 @@ class Critic(nn.Module):
         state, scores = siblings["state"], siblings["scores"]
         scene = self.look(images=siblings["images"], state=state, text=text)
         found = self.advantages(scene, state=state, text=text, targets=siblings["targets"])
-        wanted = standardised(scores, floor=self.normalise_spread.scale)
+        wanted = standardised(scores, floor=self.normalise_spread.scale[0])
         mean = self.normalise_score(scores.mean(dim=1))
         parts: Losses = {
             "rank": listwise(found, wanted),

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from robot.errors import CheckpointError, DatasetError, SpecMismatch
+from robot.errors import CheckpointError, DatasetError
 from robot.nn.augment import random_shift
 from robot.nn.checkpoint import (
     find_checkpoint,
@@ -30,6 +30,7 @@ from robot.siblings import SiblingReader, joined, outcomes_of
 from robot.types import Spec
 from values.chunks import ChunkFeatures, can_tell_tools
 from values.critic import Critic
+from values.labels import common_spec, returns_of, split
 from values.load import save_value
 from values.metrics import sibling_report
 
@@ -88,7 +89,7 @@ class CriticLearner:
         readers = [SiblingReader(Path(root)) for root in siblings]
         if not readers:
             raise DatasetError("a critic learns from sibling labels; give a store of them")
-        self.spec = _common_spec(readers, spec)
+        self.spec = common_spec(readers, spec)
         start = None if policy is None else find_checkpoint(policy)
         like = {} if start is None else read_config(start)["arguments"]
         if cameras is None:
@@ -97,7 +98,7 @@ class CriticLearner:
         self.shift = shift
         self.precision: Literal["float32", "float16"] = precision
         self.labels = joined([reader.load(cameras=self.cameras) for reader in readers])
-        self.training, self.validation = _split(self.labels.seed, held_out=held_out, seed=seed)
+        self.training, self.validation = split(self.labels.seed, held_out=held_out, seed=seed)
         self.frames = (
             ChunkSampler(
                 sources, steps=1, cameras=self.cameras, held_out=held_out, seed=seed, keep=None
@@ -105,7 +106,7 @@ class CriticLearner:
             if sources
             else None
         )
-        self._returns = [_returns(source, gamma) for source in sources]
+        self._returns = [returns_of(source, gamma) for source in sources]
         self.instructions = tuple(
             dict.fromkeys(
                 [*self.labels.instructions, *(self.frames.instructions if self.frames else ())]
@@ -241,15 +242,26 @@ class CriticLearner:
             "chunk": Statistics.of(
                 chunk, names=[f"feature[{i}]" for i in range(features.size)], what="chunk"
             ),
-            "score": Statistics.of(seen.scores.mean(axis=1), names=(), what="score"),
-            "spread": Statistics.of(apart.reshape(-1), names=(), what="spread of scores"),
+            "score": Statistics.of(
+                seen.scores.mean(axis=1, keepdims=True), names=("score",), what="score"
+            ),
+            "spread": Statistics.of(
+                apart.reshape(-1, 1), names=("spread",), what="spread of scores"
+            ),
         }
         if seen.environment.shape[1]:
             entries = [f"environment[{i}]" for i in range(seen.environment.shape[1])]
             found["environment"] = Statistics.of(
-                seen.environment, names=entries, what="environment"
+                np.concatenate([seen.environment, *self._recorded_environments()]),
+                names=entries,
+                what="environment",
             )
         return found
+
+    def _recorded_environments(self) -> list[Float[np.ndarray, "n e"]]:
+        """Return where objects were in recorded frames: farther about than in the labels."""
+        found = [source.environment for source in (self.frames.sources if self.frames else ())]
+        return [np.asarray(e[::10], dtype=np.float32) for e in found if e is not None]
 
     def _begin_as(self, start: Path, like: Mapping[str, Any], *, freeze: bool) -> None:
         """Take over a policy's look at the scene."""
@@ -263,34 +275,3 @@ class CriticLearner:
         load_weights(self._model.scene, scene, where=f"the scene of policy {start}")
         for parameter in self._model.scene.parameters():
             parameter.requires_grad_(not freeze)
-
-
-def _common_spec(readers: Sequence[SiblingReader], spec: Spec | None) -> Spec:
-    first = readers[0].spec
-    others = [(f"labels {r.root}", r.spec) for r in readers[1:]]
-    others += [] if spec is None else [("the recorded frames", spec)]
-    for name, other in others:
-        if found := first.differences(other):
-            raise SpecMismatch(f"labels {readers[0].root}", name, found)
-    return first
-
-
-def _split(
-    seeds: Int[np.ndarray, " g"], *, held_out: float, seed: int
-) -> tuple[Int[np.ndarray, " a"], Int[np.ndarray, " b"]]:
-    """Return decisions to train on and decisions of seeds that training never sees."""
-    names = np.unique(seeds)
-    count = min(round(held_out * len(names)), len(names) - 1)
-    hidden = np.isin(seeds, np.random.default_rng(seed).permutation(names)[:count])
-    return np.flatnonzero(~hidden), np.flatnonzero(hidden)
-
-
-def _returns(source: FrameSource, gamma: float) -> Float[np.ndarray, " n"]:
-    """Return discounted success of each frame's episode; NaN where a source does not tell."""
-    episode = np.asarray(source.episode)
-    success: Any = getattr(source, "success", None)
-    if success is None:
-        return np.full(len(episode), np.nan)
-    last = np.r_[np.flatnonzero(episode[1:] != episode[:-1]), len(episode) - 1]
-    left = last[np.searchsorted(last, np.arange(len(episode)))] - np.arange(len(episode))
-    return np.asarray(success, dtype=np.float64) * gamma**left

@@ -33,7 +33,8 @@ class Numbered:
         lead = observation.state.shape[:-1]
         targets = np.zeros((count, *lead, 4, 3))
         targets += self.rng.random() + np.arange(count).reshape(-1, *(1,) * (len(lead) + 2))
-        commit = np.broadcast_to(1 + np.arange(count) % 4, (count,)).copy()
+        commit = np.ones((count, *lead), dtype=np.int64)
+        commit += (np.arange(count) % 4).reshape(-1, *(1,) * len(lead))
         return ActionChunk(start=0.5, period=0.1, targets=targets, commit=commit)
 
 

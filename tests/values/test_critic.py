@@ -22,7 +22,7 @@ from values.learn import CriticLearner
 from values.load import load_value
 from values.neural import NeuralValue
 
-SCENE = {"width": 32, "depth": 1, "stem": "patch", "patch": 4}
+SCENE = {"width": 32, "depth": 1, "stem": "patch", "patch": 8}
 PLAN = Plan(task=Task(name="toy", instruction=TEXTS[0]))
 
 
@@ -61,7 +61,9 @@ def observation(*batch: int) -> Observation:
 
 def chunk(*batch: int, count: int = 5, steps: int = STEPS) -> ActionChunk:
     targets = np.random.default_rng(1).normal(size=(count, *batch, steps, 4))
-    return ActionChunk(start=0.0, period=0.05, targets=targets, commit=np.full(count, steps))
+    return ActionChunk(
+        start=0.0, period=0.05, targets=targets, commit=np.full((count, *batch), steps)
+    )
 
 
 def test_siblings_of_seeds_it_never_saw_are_ranked(trained: Path, store: Path) -> None:
@@ -107,7 +109,9 @@ def test_a_batch_of_observations_is_scored_as_one_by_one(value: NeuralValue) -> 
     one = Observation(
         time=0.0, state=seen.state[1, 2], images={"front": seen.images["front"][1, 2]}
     )
-    single = replace(candidates, targets=candidates.targets[:, 1, 2])
+    single = replace(
+        candidates, targets=candidates.targets[:, 1, 2], commit=candidates.commit[:, 1, 2]
+    )
     np.testing.assert_allclose(scores[:, 1, 2], value.score(one, PLAN, single), atol=1e-5)
     np.testing.assert_allclose(states[1, 2], value.value(one, PLAN), atol=1e-5)
 
@@ -123,7 +127,7 @@ def test_a_longer_chunk_is_judged_by_its_head_and_a_shorter_one_held(value: Neur
 
 def test_the_instruction_decides_what_is_good(tmp_path: Path) -> None:
     stores = [make_store(tmp_path / str(t), episodes=40, text=t) for t in (0, 1)]
-    trainer = Trainer(steps=70, batch=24, rate=4e-3, warmup=10, average=0.9)
+    trainer = Trainer(steps=130, batch=24, rate=4e-3, warmup=10, average=0.9)
     run = trainer.train(learner(*stores), tmp_path / "run")
     value = load_value(run.checkpoint)
     labels = SiblingReader(stores[0]).load()[:100]
@@ -153,7 +157,7 @@ def test_wrong_inputs_are_named(value: NeuralValue) -> None:
     with pytest.raises(BadAction, match=r"uint8 \(8, 8, 3\)"):
         value.score(replace(here, images=small), PLAN, chunk())
     with pytest.raises(BadAction, match="do not go with"):
-        value.score(here, PLAN, replace(chunk(), targets=np.zeros((3, 4, 7))))
+        value.score(here, PLAN, replace(chunk(count=3), targets=np.zeros((3, 4, 7))))
 
 
 def test_a_checkpoint_of_something_else_is_refused(trained: Path, tmp_path: Path) -> None:

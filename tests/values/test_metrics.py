@@ -92,5 +92,3 @@ def test_nothing_to_rank_is_not_a_number() -> None:
 def test_a_score_that_is_no_number_is_refused() -> None:
     with pytest.raises(ValueError, match="not finite"):
         spearman(np.array([[1.0, np.nan]]), np.array([[1.0, 2.0]]))
-    with pytest.raises(ValueError, match=r"\(1, 2\) do not go with truth of shape \(2, 1\)"):
-        spearman(np.ones((1, 2)), np.ones((2, 1)))

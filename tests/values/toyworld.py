@@ -7,7 +7,7 @@ import numpy as np
 from robot.siblings import Siblings, SiblingWriter
 from robot.types import CameraSpec, Spec
 
-SIZE, STEPS, COUNT = 16, 4, 6
+SIZE, STEPS, COUNT = 32, 4, 6
 NAMES = ("left_joint1", "left_gripper", "right_joint1", "right_gripper")
 SPEC = Spec(
     robot="Toy+Toy",
@@ -34,8 +34,8 @@ def make_siblings(rng: np.random.Generator, *, groups: int, seed: int, text: int
     place = rng.uniform(-1, 1, size=(groups, 2))
     images = np.full((groups, SIZE, SIZE, 3), 40, np.uint8)
     for image, (x, y) in zip(images, place, strict=True):
-        column, row = (int((v + 1) / 2 * (SIZE - 4)) for v in (x, y))
-        image[row : row + 4, column : column + 4] = (220, 60, 60)
+        column, row = (int((v + 1) / 2 * (SIZE - 8)) for v in (x, y))
+        image[row : row + 8, column : column + 8] = (220, 60, 60)
     state = rng.uniform(-1, 1, size=(groups, 4))
     targets = rng.uniform(-1, 1, size=(groups, COUNT, 1, 4)) * np.linspace(0.5, 1.0, STEPS)[:, None]
     ends = targets[:, :, -1, [0, 2]]
