@@ -212,6 +212,7 @@ class Jam(Flaw):
         self._offset = draw()
         self._again = again
         self._pressed = 0
+        self._near = 0
         self._back = 0
 
     def bend(self, bend: Bend, glimpse: Glimpse, step: int) -> None:
@@ -220,7 +221,9 @@ class Jam(Flaw):
         if self.began is None and glimpse.distance[0] < 0.12:
             self.began = step
         self._pressed += glimpse.distance[0] < 0.035
-        if self._pressed < 8:
+        # What is in the way may keep it from coming so near.
+        self._near += self.began is not None
+        if self._pressed < 8 and self._near < 24:
             return
         bend.release[0] = True
         self._back += 1
@@ -230,7 +233,7 @@ class Jam(Flaw):
             self.over = True
             return
         self._again -= 1
-        self._offset, self._pressed, self._back = self._draw(), 0, 0
+        self._offset, self._pressed, self._near, self._back = self._draw(), 0, 0, 0
 
 
 class Alone(Flaw):

@@ -22,6 +22,8 @@ BELOW = -0.17 * PLATE[:, 2]
 BEFORE = 0.05
 DEEP = 0.07
 ASIDE = 0.02
+TURNED = 0.9
+"""Cosine from which the plate counts as facing the peg."""
 
 
 class PegExpert(Expert):
@@ -32,7 +34,7 @@ class PegExpert(Expert):
         random = self.random
 
         def beside() -> Float[np.ndarray, "3"]:
-            angle, radius = random.uniform(0, 2 * np.pi), random.uniform(0.055, 0.075)
+            angle, radius = random.uniform(0, 2 * np.pi), random.uniform(0.075, 0.095)
             return radius * np.array([np.cos(angle), np.sin(angle), 0.0])
 
         if self.quality == "hesitating":
@@ -46,8 +48,10 @@ class PegExpert(Expert):
     def _wishes(self) -> tuple[Wish, Wish]:
         seen = peg_and_hole(self.env)
         tip = seen.peg + seen.half * seen.axis
+        turned = -seen.normal @ INTO > TURNED
+        distance = float(np.linalg.norm(tip - seen.hole - self._shift(seen))) if turned else 1.0
         glimpse = Glimpse(
-            distance=(float(np.linalg.norm(tip - seen.hole - self._shift(seen))),) * 2,
+            distance=(distance, distance),
             gap=(0.0, 0.0),
             above=(0.0, 0.0),
             held=(True, True),
@@ -72,7 +76,7 @@ class PegExpert(Expert):
 
     def _thrust(self, seen: PegAndHole, *, back: bool) -> Wish:
         into = -seen.normal
-        if into @ INTO < 0.9:
+        if into @ INTO < TURNED:
             # A plate still on its way: keep clear of it.
             into = INTO
             self.subtask, depth = 0, -0.15

@@ -13,6 +13,7 @@ from jaxtyping import Float
 from sim.arms import Arm
 
 DAMPING = 0.03
+MARGIN = 0.01
 POSTURE_GAIN = 0.3
 PANDA = (0.0, np.pi / 16, 0.0, -2.618, 0.0, 2.94, 0.0)
 """Posture to which the free joint of a seven-jointed arm is drawn [rad]."""
@@ -84,7 +85,22 @@ class Reach:
             ]
         )
         q = data.qpos[self._arm.qpos]
-        square = jacobian @ jacobian.T + DAMPING**2 * np.eye(6)
         rest = POSTURE_GAIN * self._weights * (self._posture - q)
-        step = rest + jacobian.T @ np.linalg.solve(square, error - jacobian @ rest)
-        return np.clip(q + step, self._arm.low + 0.01, self._arm.high - 0.01)
+        low, high = self._arm.low + MARGIN - q, self._arm.high - MARGIN - q
+        step = _solve(jacobian, error, rest)
+        blocked = (step < low) | (step > high)
+        if blocked.any():
+            # Joints at their limits stay there, and the others make up for it.
+            stuck = np.where(blocked, np.clip(step, low, high), 0.0)
+            free = ~blocked
+            step = stuck
+            step[free] = _solve(jacobian[:, free], error - jacobian @ stuck, rest[free])
+        return q + np.clip(step, low, high)
+
+
+def _solve(
+    jacobian: Float[np.ndarray, "6 n"], error: Float[np.ndarray, "6"], rest: Float[np.ndarray, " n"]
+) -> Float[np.ndarray, " n"]:
+    """Return the damped least-squares step, nearest to ``rest`` where the error leaves a choice."""
+    square = jacobian @ jacobian.T + DAMPING**2 * np.eye(6)
+    return rest + jacobian.T @ np.linalg.solve(square, error - jacobian @ rest)

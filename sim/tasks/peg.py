@@ -73,7 +73,7 @@ class Insert:
 
     task = "peg"
     name = "peg"
-    time_limit = 100
+    time_limit = 120
     instruction = "insert the peg into the hole"
     instructions = (
         instruction,
