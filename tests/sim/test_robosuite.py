@@ -13,6 +13,7 @@ from robot.protocols import Env, Robot
 from robot.types import Outcome
 from sim.robosuite import TwoArmEnv
 from sim.scene import Scene
+from sim.tasks import GOALS
 
 Pandas = Callable[..., Scene]
 
@@ -44,7 +45,20 @@ def test_environment_and_robot_play_their_roles(env: TwoArmEnv) -> None:
     assert isinstance(env.robot, Robot)
 
 
-def test_names_units_and_limits_are_those_of_two_pandas(env: TwoArmEnv, pandas: Pandas) -> None:
+@pytest.mark.parametrize("task", GOALS)
+def test_every_task_starts_steps_and_is_judged(task: str) -> None:
+    env = TwoArmEnv(task, time_limit_s=0.1)
+    assert env.reset(1).name == env.goal.name
+    assert env.success() is False
+    for _ in range(2):
+        assert env.judge(env.robot.observe()) is None
+        env.robot.command(env.robot.target)
+    assert env.judge(env.robot.observe()) is Outcome.TIMEOUT
+    assert len(env.environment_state()) == len(env.environment_names)
+    assert 0.0 <= env.potential() < 1.0
+
+
+def test_names_units_and_limits_are_those_of_two_pandas(env: TwoArmEnv) -> None:
     spec = env.spec
     assert spec.robot == "Panda+Panda"
     assert spec.state_names == spec.action_names
