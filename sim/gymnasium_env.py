@@ -42,7 +42,7 @@ class TwoArmGym(gymnasium.Env[dict[str, Any], Float[np.ndarray, " d"]]):
         task: ``lift``, ``peg``, ``handover`` or ``transport``.
         goal: Which of the task's goals is asked for; its first if None.
         control: ``joint_position`` or ``osc_pose``.
-        cameras: ``{name: (height, width)}`` [pixel]; may be empty.
+        cameras: ``{name: (height, width)}`` [pixel]; without any, an observation has no ``images``.
         quality: ``fast`` or ``exact`` images, also those of ``render``.
         reward: ``sparse`` (1 while the goal holds, else 0) or ``dense`` (how near it is, 0 to 1).
         time_limit_s: After how many seconds an episode is truncated; the goal's own if None.
@@ -93,9 +93,10 @@ class TwoArmGym(gymnasium.Env[dict[str, Any], Float[np.ndarray, " d"]]):
             name: spaces.Box(0, 255, (camera.height, camera.width, 3), np.uint8)
             for name, camera in spec.cameras.items()
         }
-        self.observation_space = spaces.Dict(
-            {"state": spaces.Box(-bound, bound, dtype=np.float32), "images": spaces.Dict(images)}
-        )
+        seen: dict[str, spaces.Space[Any]] = {"state": spaces.Box(-bound, bound, dtype=np.float32)}
+        if images:  # Gymnasium allows no empty dictionary
+            seen["images"] = spaces.Dict(images)
+        self.observation_space = spaces.Dict(seen)
         self._low = np.array(spec.action_low)
         self._span = np.array(spec.action_high) - self._low
         self.action_space = spaces.Box(-1.0, 1.0, self._low.shape, np.float32)
@@ -156,7 +157,8 @@ class TwoArmGym(gymnasium.Env[dict[str, Any], Float[np.ndarray, " d"]]):
 
     def _observation(self) -> dict[str, Any]:
         seen = self.env.robot.observe()
-        return {"state": seen.state.astype(np.float32), "images": dict(seen.images)}
+        state = {"state": seen.state.astype(np.float32)}
+        return {**state, "images": dict(seen.images)} if len(seen.images) else state
 
     def _info(self) -> dict[str, Any]:
         return {"is_success": self.env.success(), "instruction": self.env.task.instruction}

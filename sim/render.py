@@ -5,6 +5,7 @@ Software rendering needs no screen: EGL is tried first, OSMesa second; ``MUJOCO_
 its lock, so that a policy's thread may ask for a frame that the control loop did not need.
 """
 
+import atexit
 import os
 import subprocess
 import sys
@@ -169,7 +170,9 @@ class _Egl:
         context = egl.GLContext(1, 1)
         self._display: Any = egl.EGL_DISPLAY
         self._own: tuple[Any, Any] = (self._display, context._context)
-        self._kept = context  # it destroys the context when it is collected
+        self._kept = context  # it destroys the context when it is collected,
+        # and must not once the interpreter ends: EGL may be shut down before it by then.
+        atexit.register(setattr, context, "_context", None)
         self.give(before)
 
     def current(self) -> tuple[Any, Any] | None:
