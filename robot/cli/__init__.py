@@ -94,7 +94,9 @@ def _named(verb: str, overrides: list[str]) -> list[str]:
     names = list(VERBS[verb].places)
     named: list[str] = []
     for word in overrides:
-        if "=" in word or word.startswith("~"):
+        key, equals, _ = word.partition("=")
+        # A folder may have a `=` in its name; where folders are meant, only known keys are keys.
+        if word.startswith(("+", "~")) or (equals and (not names or key in VERBS[verb].places)):
             named.append(word)
         elif names:
             named.append(f"{names.pop(0)}={_quoted(word)}")

@@ -148,7 +148,8 @@ def _check_keys(
         name = override.key_or_group
         if override in groups or override.is_add() or override.is_force_add() or name in keys:
             continue
-        raise UnknownName("setting of " + verb, name, keys + loader.list_groups(""))
+        own = [group for group in loader.list_groups("") if group != "hydra"]
+        raise UnknownName("setting of " + verb, name, list(dict.fromkeys(keys + own)))
 
 
 def _paths(node: Any, *, where: str = "") -> Iterator[str]:
