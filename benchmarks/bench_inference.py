@@ -50,7 +50,9 @@ def make_spec() -> Spec:
     )
 
 
-def make_policy(lengths: Sequence[int], *, packing: Packing = "auto", steps: int) -> NeuralPolicy:
+def make_policy(
+    lengths: Sequence[int], *, packing: Packing = "auto", steps: int, per_token: int = 2
+) -> NeuralPolicy:
     """A policy of the shipped size with random weights."""
     torch.manual_seed(0)
     rng = np.random.default_rng(0)
@@ -67,6 +69,7 @@ def make_policy(lengths: Sequence[int], *, packing: Packing = "auto", steps: int
         instructions=1,
         horizons=Horizons(lengths=tuple(lengths), packing=packing),
         objective=FlowMatching(steps=steps),
+        expert={"per_token": per_token},
     )
     return NeuralPolicy(model, spec=spec, instructions=[PLAN.task.instruction], commit=8)
 
@@ -106,11 +109,13 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=60)
     parser.add_argument("--steps", type=int, default=8)
+    parser.add_argument("--per-token", type=int, default=2)
     given = parser.parse_args()
+    sizes = {"steps": given.steps, "per_token": given.per_token}
     torch.set_num_threads(1)
-    single = make_policy((16,), steps=given.steps)
-    packed = make_policy(MIXED, packing="packed", steps=given.steps)
-    padded = make_policy(MIXED, packing="padded", steps=given.steps)
+    single = make_policy((16,), **sizes)
+    packed = make_policy(MIXED, packing="packed", **sizes)
+    padded = make_policy(MIXED, packing="padded", **sizes)
     seen, repeated = make_observation(), make_observation(16)
     calls: dict[str, Callable[[], Any]] = {
         "single horizon, 1 candidate": lambda: single.propose(seen, PLAN, 1),
@@ -132,7 +137,10 @@ def main() -> None:
         cwd=Path(__file__).parent,
         check=False,
     ).stdout.strip()
-    print(f"{size:.2f} M parameters, {given.steps} Euler steps, 1 thread, commit {commit}")
+    print(
+        f"{size:.2f} M parameters, {given.steps} Euler steps, {given.per_token} steps a token, "
+        f"1 thread, commit {commit}"
+    )
     print(f"{platform.machine()}, torch {torch.__version__}, CPU time over {given.rounds} rounds")
     print("\n| call | p50 [ms] | p99 [ms] |\n|---|---|---|")
     for name, values in times.items():

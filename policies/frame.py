@@ -1,6 +1,7 @@
 """Targets as seen from the state: joints as a difference to where they are now.
 
-Axes: ``*b`` batch (of states; targets may have more in front, candidates), ``k`` steps, ``d`` action dimensions, ``s`` state dimensions.
+Axes: ``*b`` batch of states (targets may have more in front: candidates), ``k`` steps, ``d`` action
+dimensions, ``s`` state dimensions.
 """
 
 from collections.abc import Sequence
