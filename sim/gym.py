@@ -1,7 +1,8 @@
-"""The two-arm tasks under Gymnasium's names: ``gymnasium.make("ambidex/TwoArmLift-v0")``.
+"""The two-arm tasks under Gymnasium's names.
 
-Importing this module registers them; installed, Gymnasium finds them by itself (its entry point
-``gymnasium.envs``). It imports no simulator, so that ``import gymnasium`` stays quick.
+``import sim.gym`` registers them, then ``gymnasium.make("ambidex/TwoArmLift-v0")`` makes one; or in
+one go ``gymnasium.make("sim.gym:ambidex/TwoArmLift-v0")``. Gymnasium 1 looks for no entry points of
+other packages. Nothing here imports a simulator.
 """
 
 from gymnasium.envs.registration import register, registry

@@ -10,6 +10,7 @@ from gymnasium.utils.env_checker import check_env
 
 import sim.gym
 from robot.errors import BadAction, UnknownName
+from sim.gymnasium_env import TwoArmGym
 from sim.tasks import GOALS
 
 SMALL = {"agentview": (32, 32)}
@@ -101,9 +102,9 @@ def test_the_picture_has_the_size_asked_for(lift: Any) -> None:
 
 def test_an_unknown_option_or_mode_is_named() -> None:
     with pytest.raises(UnknownName, match="rgb_array"):
-        gymnasium.make("ambidex/TwoArmLift-v0", render_mode="depth_map")
+        TwoArmGym("lift", render_mode="depth_map")
     with pytest.raises(UnknownName, match="dense"):
-        gymnasium.make("ambidex/TwoArmLift-v0", reward="dens")
+        TwoArmGym("lift", reward="dens")  # pyright: ignore[reportArgumentType]
 
 
 def test_registering_twice_says_nothing() -> None:
