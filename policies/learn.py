@@ -20,10 +20,10 @@ from policies.vla import VLA
 from robot.errors import DatasetError
 from robot.nn.augment import random_shift
 from robot.nn.chunks import ChunkSampler, FrameSource, Moments
+from robot.nn.learner import Batch
 from robot.nn.normalise import Mode
 from robot.nn.statistics import Statistics
 from robot.nn.text import embed
-from robot.nn.trainer import Batch
 from robot.types import Spec
 
 _LOOKED_AT = 20_000

@@ -14,8 +14,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 from robot.errors import DatasetError, SpecMismatch
 from robot.nn.curves import draw_curves
-from robot.nn.trainer import Learner, Trained, Trainer
-from robot.nn.trainer import Progress as Report
+from robot.nn.learner import Learner, Trained
+from robot.nn.learner import Progress as Report
+from robot.nn.trainer import Trainer
 from robot.types import Spec
 
 Build = Callable[..., Learner]

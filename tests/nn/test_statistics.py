@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from robot.errors import DatasetError
+from robot.nn.encoders import StatePredictor
 from robot.nn.normalise import Normaliser
 from robot.nn.statistics import Statistics
 
@@ -75,3 +76,18 @@ def test_stored_statistics_must_be_finite() -> None:
     plain["std"][0] = float("nan")
     with pytest.raises(DatasetError, match="std"):
         Statistics.from_dict(plain)
+
+
+def test_the_privileged_error_skips_unknown_entries_and_is_not_ruled_by_one_outlier() -> None:
+    head = StatePredictor(width=4, image_tokens=2, out=2)
+    scene = torch.randn(3, 5, 4, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        said = head(scene)
+        assert float(head.error(scene, said)) == pytest.approx(0.0)
+        unknown = said.clone()
+        unknown[0, 0] = float("nan")
+        assert float(head.error(scene, unknown)) == pytest.approx(0.0)
+        assert float(head.error(scene, said + 0.5)) == pytest.approx(0.25, rel=1e-4)
+        far = said.clone()
+        far[0, 0] += 100.0
+        assert float(head.error(scene, far)) < 100.0
