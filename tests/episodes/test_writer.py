@@ -109,7 +109,10 @@ def test_an_episode_that_is_not_finite_is_named_and_not_stored(tmp_path: Path) -
 def test_every_fault_of_an_episode_is_named_at_once(tmp_path: Path) -> None:
     good = make_episode(0, steps=6)
     bad = replace(
-        good, times=good.times[:4], images={"back": good.images["top"]}, subtasks=("a", "a")
+        good,
+        states=good.states[:, :2],
+        images={"back": good.images["top"]},
+        subtasks=("a", "a"),
     )
     with pytest.raises(DatasetError) as caught, EpisodeWriter(tmp_path, SPEC) as writer:
         writer.append(bad)
