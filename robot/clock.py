@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from math import floor
 
-
 _ROUNDING = 1e-9  # [s]; the monotonic clock tells no less
 
 
