@@ -5,10 +5,15 @@
 
 from robot.errors import UnknownName
 from sim.experts.expert import QUALITIES, Expert, ExpertScene, Quality, Segment
+from sim.experts.handover import HandoverExpert
 from sim.experts.peg import PegExpert
 from sim.experts.pot import PotExpert
 
-EXPERTS: dict[str, type[Expert]] = {"lift": PotExpert, "peg": PegExpert}
+EXPERTS: dict[str, type[Expert]] = {
+    "lift": PotExpert,
+    "peg": PegExpert,
+    "handover": HandoverExpert,
+}
 
 __all__ = ["QUALITIES", "Expert", "Quality", "Segment", "expert_for"]
 

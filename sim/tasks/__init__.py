@@ -5,10 +5,15 @@
 
 from robot.errors import UnknownName
 from sim.tasks.goal import Goal, Scene
+from sim.tasks.handover import Handover
 from sim.tasks.peg import Insert
 from sim.tasks.pot import Lift, Slide
 
-GOALS: dict[str, tuple[type[Goal], ...]] = {"lift": (Lift, Slide), "peg": (Insert,)}
+GOALS: dict[str, tuple[type[Goal], ...]] = {
+    "lift": (Lift, Slide),
+    "peg": (Insert,),
+    "handover": (Handover,),
+}
 
 __all__ = ["Goal", "Scene", "goal_for", "goals", "time_limit"]
 

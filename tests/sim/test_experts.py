@@ -34,6 +34,12 @@ def peg() -> Iterator[TwoArmEnv]:
         yield env
 
 
+@pytest.fixture(scope="module")
+def handover() -> Iterator[TwoArmEnv]:
+    with TwoArmEnv(task="handover", cameras={}) as env:
+        yield env
+
+
 def play(env: TwoArmEnv, expert: Expert) -> tuple[Outcome, list[np.ndarray], list[float]]:
     """Let the expert act to the end; return outcome, targets and potentials."""
     targets: list[np.ndarray] = []
@@ -56,6 +62,15 @@ def test_all_but_the_failing_expert_succeed(scene: TwoArmEnv, quality: Quality) 
 def test_the_peg_goes_in_for_all_but_the_failing_expert(peg: TwoArmEnv, quality: Quality) -> None:
     peg.reset(SEED)
     outcome, _, _ = play(peg, expert_for(peg, quality=quality, seed=SEED))
+    assert outcome is (Outcome.TIMEOUT if quality == "failing" else Outcome.SUCCESS)
+
+
+@pytest.mark.parametrize("quality", QUALITIES)
+def test_the_hammer_is_handed_over_by_all_but_the_failing_expert(
+    handover: TwoArmEnv, quality: Quality
+) -> None:
+    handover.reset(SEED)
+    outcome, _, _ = play(handover, expert_for(handover, quality=quality, seed=SEED))
     assert outcome is (Outcome.TIMEOUT if quality == "failing" else Outcome.SUCCESS)
 
 
