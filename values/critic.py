@@ -142,7 +142,9 @@ class Critic(nn.Module):
             known.append(self.privileged(scene))
         context = self.context(torch.cat(known, dim=-1))
         here = state.unsqueeze(1).expand(-1, n, -1)
-        features = self.normalise_chunk(self.features(here, targets[:, :, : self.steps]))
+        # Half precision would place tools to some millimetres only, and grasps need better.
+        with torch.autocast(state.device.type, enabled=False):
+            features = self.normalise_chunk(self.features(here, targets[:, :, : self.steps]))
         tokens = self.embed(rearrange(features, "b n (t a) f -> b n t (a f)", a=self.per_token))
         tokens = self.mix(tokens + rearrange(context, "b c -> b 1 1 c")) + self.places
         judge = self.judge.expand(b, n, 1, -1)
@@ -151,7 +153,7 @@ class Critic(nn.Module):
         for block in self.blocks:
             if isinstance(block, BranchBlock):
                 tokens = block(tokens, condition=condition, scene=block.remember(scene))
-        return self.advantage(tokens.mean(dim=2)).squeeze(-1)
+        return self.advantage(tokens.mean(dim=2)).squeeze(-1).float()
 
     def score(
         self,
