@@ -75,8 +75,6 @@ class Bench:
             env.close()
         self._envs.clear()
 
-    # Building ---------------------------------------------------------------------------------
-
     def _env(self, task: str) -> Env:
         if task not in self._envs:
             self._envs[task] = self._plan.tasks[task]()
@@ -116,8 +114,6 @@ class Bench:
             )
         return self._plan.steer(policy=policy, value=value, count=arm.count)
 
-    # Checking ---------------------------------------------------------------------------------
-
     def _check(self, check: Check) -> dict[str, Any]:
         env = self._env(check.task)
         spec = env.robot.spec
@@ -131,6 +127,10 @@ class Bench:
                 cameras = getattr(policy, "cameras", None)
                 _compare(f"the policy of arm {name!r}", known, cameras, check.task, spec)
             self._steered(Trial(arm=name, task=check.task, seed=check.seeds[0]))
+            value = self._value(name, check.task)
+            known, cameras = getattr(value, "spec", None), getattr(value, "cameras", None)
+            if isinstance(known, Spec):
+                _compare(f"the value of arm {name!r}", known, cameras, check.task, spec)
         simulated = sorted(self._simulated)
         return {"spec": spec.to_dict(), "starts": hashes, "simulated": simulated}
 
@@ -153,8 +153,6 @@ class Bench:
                 "Its reset must place something by the seed"
             )
         return {str(first): hashes[0], str(second): hashes[1]}
-
-    # Running ----------------------------------------------------------------------------------
 
     def _run(self, trial: Trial) -> Result:
         env = self._env(trial.task)

@@ -39,12 +39,14 @@ class Ledger:
         *,
         out: Path,
         trials: Sequence[Trial],
+        arms: Mapping[str, Arm],
         fingerprint: dict[str, Any],
     ) -> None:
         self._journal, self._out, self._trials = journal, out, trials
         self._fingerprint = fingerprint
         self._arms = list(dict.fromkeys(trial.arm for trial in trials))
         self._tasks = list(dict.fromkeys(trial.task for trial in trials))
+        self._steered = [name for name in self._arms if arms[name].count > 1]
         self._wanted = {trial.key for trial in trials}
         self._kept = [Result.from_line(line) for line in journal.kept]
         self._starts: dict[tuple[str, int], Result] = {}
@@ -176,7 +178,11 @@ class Ledger:
     def write_summary(self) -> dict[str, Any]:
         """Write and return the summary of what is kept."""
         summary = summarise(
-            self.results(), arms=self._arms, tasks=self._tasks, fingerprint=self._fingerprint
+            self.results(),
+            arms=self._arms,
+            tasks=self._tasks,
+            fingerprint=self._fingerprint,
+            steered=self._steered,
         )
         summary["notes"] += self._remarks
         write_whole(self._out / "summary.json", json.dumps(summary, indent=1, allow_nan=False))

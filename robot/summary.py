@@ -5,7 +5,7 @@ Times [s]. Errors are counted apart: they enter neither ``n`` nor ``k``.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import permutations, zip_longest
+from itertools import combinations, permutations, zip_longest
 from typing import Any
 
 from robot.statistics import count_pairs, mcnemar, paired_interval, percentile, wilson
@@ -30,6 +30,7 @@ def summarise(
     arms: Sequence[str],
     tasks: Sequence[str],
     fingerprint: Mapping[str, Any],
+    steered: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return the summary of a run, ready for JSON.
 
@@ -41,6 +42,7 @@ def summarise(
         arms: Names of the arms, in the order of the report.
         tasks: Names of the tasks.
         fingerprint: What the run depends on.
+        steered: Names of the arms in which something chooses among candidates.
     """
     kept = latest(results)
     episodes = list(kept.values())
@@ -57,6 +59,7 @@ def summarise(
         "notes": notes(episodes, arms),
         "fingerprint": dict(fingerprint),
     }
+    summary["verdicts"] = verdicts(summary["pairs"], arms, steered)
     if len(tasks) > 1:
         summary["tasks"] = {
             task: _block([r for r in episodes if r.task == task], arms) for task in tasks
@@ -144,6 +147,25 @@ def verdict(first: str, second: str, pair: Mapping[str, Any], *, steered: bool =
         f"{said} ({100 * pair['difference']:+.1f} points, 95 % interval "
         f"{100 * low:+.1f} to {100 * high:+.1f}, p = {pair['p']:.2g}, {pair['n']} paired seeds)."
     )
+
+
+def verdicts(
+    pairs: Mapping[str, Mapping[str, Any]], arms: Sequence[str], steered: Sequence[str]
+) -> list[dict[str, str]]:
+    """Return what each steered arm shows against those before it, in words and as a direction.
+
+    ``direction`` is ``better``, ``worse`` or ``even`` (the interval holds 0).
+    """
+    found: list[dict[str, str]] = []
+    for second, first in combinations(arms, 2):
+        if first not in steered:
+            continue
+        pair = pairs[f"{first}-{second}"]
+        said = verdict(first, second, pair, steered=second not in steered)
+        low, high = pair["interval"] or (-1.0, 1.0)
+        direction = "better" if low > 0 else "worse" if high < 0 else "even"
+        found.append({"said": said[0].upper() + said[1:], "direction": direction})
+    return found
 
 
 def notes(episodes: Sequence[Result], arms: Sequence[str]) -> list[str]:

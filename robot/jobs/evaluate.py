@@ -107,7 +107,7 @@ def evaluate(
         weights={**({"checkpoint": checkpoint} if checkpoint else {}), **(weights or {})},
     )
     with Journal(out / "episodes.jsonl") as journal:
-        run = Ledger(journal, out=out, trials=trials, fingerprint=fingerprint)
+        run = Ledger(journal, out=out, trials=trials, arms=arms, fingerprint=fingerprint)
         run.accept()
         crew = (executor or Local()).open(plan, retries=retries)
         with (
@@ -147,6 +147,10 @@ def evaluate(
                     judge=run.judge,
                 )
             table.say("done" if complete else "interrupted")
+    console = console or Console(stderr=True)
+    for line in [*(v["said"] for v in summary["verdicts"]), *summary["notes"]]:
+        console.print(line, markup=False)
+    console.print(f"Results: {page or out / 'summary.json'}", markup=False)
     return Evaluation(out=out, summary=summary, report=page, complete=complete)
 
 

@@ -11,7 +11,6 @@ from robot.fingerprint import flatten
 from robot.journal import write_whole
 from robot.report import plots
 from robot.report.theme import SCRIPT, STYLE
-from robot.summary import verdict
 from robot.trials import Result
 
 # More lines than this hide each other.
@@ -47,7 +46,7 @@ def write_report(
     logged = {(d["arm"], d["task"], d["seed"]): d["decisions"] for d in decisions}
     body = [
         _head(title, summary, results),
-        _verdicts(summary, steered),
+        _verdicts(summary["verdicts"]),
         _notes(summary["notes"]),
         _rates(summary, results),
         _films(films, results, {*summary["arms"]} - {*steered} | {judge}),
@@ -79,17 +78,10 @@ def _head(title: str, summary: Mapping[str, Any], results: Sequence[Result]) -> 
     )
 
 
-def _verdicts(summary: Mapping[str, Any], steered: Sequence[str]) -> str:
-    parts: list[str] = []
-    for second, first in combinations(summary["arms"], 2):
-        if first not in steered:
-            continue
-        pair = summary["pairs"][f"{first}-{second}"]
-        said = verdict(first, second, pair, steered=second not in steered)
-        low, high = pair["interval"] or (-1.0, 1.0)
-        kind = "" if low > 0 else "worse" if high < 0 else "even"
-        parts.append(f"<div class='card verdict {kind}'>{escape(said[0].upper() + said[1:])}</div>")
-    return "".join(parts)
+def _verdicts(verdicts: Sequence[Mapping[str, str]]) -> str:
+    return "".join(
+        f"<div class='card verdict {v['direction']}'>{escape(v['said'])}</div>" for v in verdicts
+    )
 
 
 def _notes(notes: Sequence[str]) -> str:
@@ -172,7 +164,8 @@ def _milliseconds(value: float | None) -> str:
 def _films(films: Sequence[Result], results: Sequence[Result], judged: set[str]) -> str:
     """Return the films seed by seed; the arms that one value ``judged`` share a scale."""
     blocks: dict[tuple[str, int], list[Result]] = {}
-    for film in films:
+    order = list(dict.fromkeys(r.arm for r in results))
+    for film in sorted(films, key=lambda f: order.index(f.arm)):
         if film.film is not None:
             blocks.setdefault((film.task, film.seed), []).append(film)
     if not blocks:
