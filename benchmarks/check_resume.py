@@ -67,22 +67,26 @@ def main() -> None:
     duration = time.monotonic() - began
     expected = outcomes(whole)
     moments = random.Random(told.seed)
-    kept = 0
-    for kill in range(told.kills):
+    kept = kill = attempts = 0
+    while kill < told.kills:
+        attempts += 1
         # Late enough that most moments fall among episodes, early enough that some fall before.
         wait_s = moments.uniform(0.2, 1.0) * min(duration, 0.5 * duration + 5.0)
         if not kill_once(cut, told.settings, wait_s):
-            print(f"kill {kill + 1}: the run was complete before {wait_s:.1f} s")
-            shutil.move(cut, told.out / f"complete-{kill}")
-            done = outcomes(told.out / f"complete-{kill}")
+            # It ended before the moment came: that is no kill, and a new run begins.
+            print(f"the run was complete before {wait_s:.1f} s")
+            complete = told.out / f"complete-{attempts}"
+            shutil.move(cut, complete)
+            done = outcomes(complete)
             if done != expected:
                 raise SystemExit("the resumed run differs from the uninterrupted one")
             kept = 0
             continue
+        kill += 1
         before, kept = kept, len(outcomes(cut))
         if kept < before:
-            raise SystemExit(f"kill {kill + 1} lost {before - kept} episodes")
-        print(f"kill {kill + 1} after {wait_s:.1f} s: {kept} of {len(expected)} episodes kept")
+            raise SystemExit(f"kill {kill} lost {before - kept} episodes")
+        print(f"kill {kill} after {wait_s:.1f} s: {kept} of {len(expected)} episodes kept")
     subprocess.run(command(cut, told.settings), check=True, stderr=subprocess.DEVNULL)
     found = outcomes(cut)
     equal = found == expected

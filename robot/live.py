@@ -34,7 +34,8 @@ class LiveTable:
             TimeRemainingColumn(),
         )
         self._bar = self._progress.add_task("episodes", total=total)
-        self._live = Live(console=console or Console(stderr=True), refresh_per_second=4)
+        self._console = console or Console(stderr=True)
+        self._live = Live(console=self._console, refresh_per_second=4)
 
     def __enter__(self) -> Self:
         self._live.__enter__()
@@ -82,3 +83,5 @@ class LiveTable:
         trace: TracebackType | None,
     ) -> None:
         self._live.__exit__(kind, error, trace)
+        if not self._console.is_terminal:
+            self._console.print()
