@@ -10,7 +10,7 @@ from sim.overlook import Overlook
 
 BALL = (
     "<mujoco><worldbody><light pos='0 0 4'/><body pos='0 0 1'><freejoint/>"
-    "<geom size='.2' rgba='1 0 0 1'/></body></worldbody></mujoco>"
+    "<geom size='.2' group='1' rgba='1 0 0 1'/></body></worldbody></mujoco>"
 )
 
 
