@@ -100,10 +100,12 @@ class TwoArmEnv:
         quality: ``fast`` or ``exact`` images.
         rate: Control steps a second [Hz].
         time_limit_s: After how many seconds an episode times out; the goal's own if None.
+        instruction: Words that the policy is told instead of the goal's; the goal is judged all
+            the same, so that wrong words show whether the policy listens.
 
     Attributes:
-        goal: What is asked for, as ``sim.tasks`` says it.
-        task: The same in words.
+        goal: What is judged, as ``sim.tasks`` says it.
+        task: What is asked for, in words.
         model, data: MuJoCo's.
         suite: robosuite's environment, for its object references.
 
@@ -123,9 +125,11 @@ class TwoArmEnv:
         quality: Quality = "fast",
         rate: float = 20.0,
         time_limit_s: float | None = None,
+        instruction: str | None = None,
     ) -> None:
         self.goal: Goal = goal_for(task, goal)
-        self.task = Task(name=self.goal.name, instruction=self.goal.instruction)
+        words = self.goal.instruction if instruction is None else instruction
+        self.task = Task(name=self.goal.name, instruction=words)
         self._horizon = _steps(time_limit_s, self.goal, rate=rate)
         self._scene = Scene(task=task, robots=robots, control=control, rate=rate)
         self.model, self.data, self.suite = self._scene.model, self._scene.data, self._scene.suite

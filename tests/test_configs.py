@@ -27,6 +27,8 @@ EXPERIMENT_VERBS = {
     "demo_demonstrations": "collect",
     "demo_policy": "train",
     "demo_single_horizon": "train",
+    "demo_horizons": "eval",
+    "demo_language": "eval",
     "demo_siblings": "label",
     "demo_value": "train",
 }
@@ -34,6 +36,7 @@ EXTRA = {
     ("value", "critic"): ["value.path=v", "arms=[best]"],
     ("learner", "critic"): ["learner.siblings=[s]"],
     ("policy", "checkpoint"): ["checkpoint=c"],
+    ("experiment", "demo_horizons"): ["weights.single=s"],
     ("experiment", "demo_value"): ["learner.siblings=[s]"],
 }
 

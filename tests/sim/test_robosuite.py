@@ -68,6 +68,13 @@ def test_names_units_and_limits_are_those_of_two_pandas(env: TwoArmEnv) -> None:
     assert (spec.action_low[15], spec.action_high[15]) == (0.0, 1.0)
 
 
+def test_words_can_be_others_than_the_goals() -> None:
+    with TwoArmEnv("lift", "lift", instruction="slide the pot to the left") as env:
+        assert env.reset(0).instruction == "slide the pot to the left"
+        assert env.goal.instruction == "lift the pot with both arms"
+        assert env.task.name == "lift"
+
+
 def test_seed_decides_the_start(env: TwoArmEnv) -> None:
     env.reset(1)
     first = env.state_hash()
