@@ -30,13 +30,15 @@ def draw_curves(log: Path, picture: Path) -> None:
     FigureCanvasAgg(figure)
     for i, name in enumerate(names):
         axes = figure.add_subplot(-(-len(names) // 3), min(3, len(names)), i + 1)
+        positive = True
         for key, label in ((name, "training"), (f"held_out/{name}", "held out")):
             points = [(line["step"], line[key]) for line in lines if key in line]
             if points:
                 axes.plot(*zip(*points, strict=True), label=label)
+            positive &= all(value > 0 for _, value in points)
         axes.set_title(name)
         axes.set_xlabel("step")
-        if all(line.get(name, 1.0) > 0 for line in lines):
+        if positive:
             axes.set_yscale("log")
         axes.legend()
     figure.tight_layout()
