@@ -8,11 +8,13 @@ from sim.tasks.goal import Goal, Scene
 from sim.tasks.handover import Handover
 from sim.tasks.peg import Insert
 from sim.tasks.pot import Lift, Slide
+from sim.tasks.transport import Transport
 
 GOALS: dict[str, tuple[type[Goal], ...]] = {
     "lift": (Lift, Slide),
     "peg": (Insert,),
     "handover": (Handover,),
+    "transport": (Transport,),
 }
 
 __all__ = ["Goal", "Scene", "goal_for", "goals", "time_limit"]

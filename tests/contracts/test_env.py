@@ -30,6 +30,7 @@ ENVS: dict[str, Make] = {
     "point": lambda: PointEnv(time_limit_s=0.5),
     "lift": scene("lift", cameras={"agentview": (32, 48)}),
     "peg": scene("peg"),
+    "transport": scene("transport"),
 }
 pytestmark = pytest.mark.parametrize("make", ENVS.values(), ids=ENVS.keys())
 
