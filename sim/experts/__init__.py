@@ -8,11 +8,13 @@ from sim.experts.expert import QUALITIES, Expert, ExpertScene, Quality, Segment
 from sim.experts.handover import HandoverExpert
 from sim.experts.peg import PegExpert
 from sim.experts.pot import PotExpert
+from sim.experts.transport import TransportExpert
 
 EXPERTS: dict[str, type[Expert]] = {
     "lift": PotExpert,
     "peg": PegExpert,
     "handover": HandoverExpert,
+    "transport": TransportExpert,
 }
 
 __all__ = ["QUALITIES", "Expert", "Quality", "Segment", "expert_for"]

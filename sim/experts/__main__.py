@@ -40,10 +40,12 @@ class Row:
         )
 
 
-def measure(env: TwoArmEnv, *, quality: Quality, episodes: int, noise: float) -> Row:
+def measure(
+    env: TwoArmEnv, *, quality: Quality, first_seed: int, episodes: int, noise: float
+) -> Row:
     """Return what came of ``episodes`` seeds; times are CPU seconds of this process."""
     row = Row()
-    for seed in range(FIRST_SEED, FIRST_SEED + episodes):
+    for seed in range(first_seed, first_seed + episodes):
         began = time.process_time()
         env.reset(seed)
         expert = expert_for(env, quality=quality, seed=seed, noise=noise)
@@ -70,6 +72,7 @@ def main() -> None:
     parser.add_argument("--tasks", nargs="+", default=list(EXPERTS), choices=list(EXPERTS))
     parser.add_argument("--qualities", nargs="+", default=list(QUALITIES), choices=QUALITIES)
     parser.add_argument("--episodes", type=int, default=50)
+    parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
     parser.add_argument("--noise", type=float, default=0.0, help="of the executed joints [rad]")
     wanted = parser.parse_args()
     console = Console(width=160, highlight=False, markup=False)
@@ -80,7 +83,11 @@ def main() -> None:
             with TwoArmEnv(task=task, goal=goal, cameras={}) as env:
                 for quality in wanted.qualities:
                     row = measure(
-                        env, quality=quality, episodes=wanted.episodes, noise=wanted.noise
+                        env,
+                        quality=quality,
+                        first_seed=wanted.first_seed,
+                        episodes=wanted.episodes,
+                        noise=wanted.noise,
                     )
                     console.print(f"| {task} | {goal} | {quality} | {row} |")
                     if quality != "failing" and row.failed:

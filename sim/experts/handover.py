@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from sim.experts.expert import Expert, Wish
 from sim.experts.flaws import Bend, Flaw, Glimpse, Miss, Pause, Slip
+from sim.experts.grasp import across, approach, far_end, stand
 from sim.tasks.handover import MEETING, Hammer, hammer
 
 APART = 0.065
@@ -18,7 +19,6 @@ DOWN = np.array([[-1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, -1.0]])
 SLANT = np.sqrt(0.5)
 TAKING = np.array([[1.0, 0.0, 0.0], [0.0, -SLANT, -SLANT], [0.0, SLANT, -SLANT]])
 """``world_R_hand`` of the right hand when it takes: its palm stays clear of the left one."""
-HOVER = 0.08
 CLEAR = 0.10
 """Height above the table from which the hammer may travel sideways [m]."""
 
@@ -51,15 +51,14 @@ class HandoverExpert(Expert):
 
     def _wishes(self) -> tuple[Wish, Wish]:
         seen = hammer(self.env)
-        far = self._far(seen)
+        far = far_end(seen)
         points = (seen.position - APART * far, seen.position + APART * far)
-        rotations = (self._over(seen, far), TAKING)
+        rotations = (across(far), TAKING)
         bend = self._bend(self._glimpse(seen, points, rotations))
         if bend.still:
             if self._still is None:
                 left, right = (
-                    Wish(position=h.position, rotation=h.rotation, opening=0.0 if c else 1.0)
-                    for h, c in zip(seen.hands, self._closed, strict=True)
+                    stand(h, closed=c) for h, c in zip(seen.hands, self._closed, strict=True)
                 )
                 self._still = (left, right)
             return self._still[0].moved(bend.sway), self._still[1].moved(bend.sway)
@@ -88,22 +87,6 @@ class HandoverExpert(Expert):
         self.subtask = 2
         return carry, self._grasp(seen, 1, points[1], rotations[1], bend)
 
-    def _far(self, seen: Hammer) -> Float[np.ndarray, "3"]:
-        """Return the direction along the handle toward the end that the right hand takes."""
-        if seen.held(0) or seen.held(1):
-            towards = seen.hands[0].rotation[:, 1] if seen.held(0) else np.array([0.0, 1.0, 0.0])
-        else:
-            # The smaller turn of the left wrist: its y axis starts along the world's.
-            towards = np.array([0.0, 1.0, 0.0])
-        return seen.axis if seen.axis @ towards >= 0.0 else -seen.axis
-
-    def _over(self, seen: Hammer, far: Float[np.ndarray, "3"]) -> Float[np.ndarray, "3 3"]:
-        """Return ``world_R_hand`` of the left hand above the handle, fingers across it."""
-        y = np.array([far[0], far[1], 0.0])
-        y = y / max(float(np.linalg.norm(y)), 1e-6)
-        down = np.array([0.0, 0.0, -1.0])
-        return np.stack([np.cross(y, down), y, down], axis=1)
-
     def _glimpse(
         self,
         seen: Hammer,
@@ -131,21 +114,15 @@ class HandoverExpert(Expert):
         rotation: Float[np.ndarray, "3 3"],
         bend: Bend,
     ) -> Wish:
-        """Return the wish that brings a hand in front of its grasp, onto it, and closes it."""
-        hand = seen.hands[side]
-        point = point + rotation @ bend.offsets[side]
-        x, y, z = (point - hand.position) @ rotation
-        turn = float(np.linalg.norm(rotation - hand.rotation)) / np.sqrt(2.0)
-        aside = float(np.hypot(x, y)) + 0.06 * max(0.0, turn - 0.25)
-        slack = 2.0 if self._closed[side] else 1.0
-        arrived = aside < 0.012 * slack and abs(z) < 0.010 * slack
-        self._closed[side] = arrived and not bend.release[side]
-        stand_off = float(np.clip(3.0 * (aside - 0.012), 0.0, HOVER))
-        return Wish(
-            position=point - stand_off * rotation[:, 2],
-            rotation=rotation,
-            opening=0.0 if self._closed[side] else 1.0,
+        wish = approach(
+            seen.hands[side],
+            point + rotation @ bend.offsets[side],
+            rotation,
+            closed=self._closed[side],
+            release=bend.release[side],
         )
+        self._closed[side] = wish.opening == 0.0
+        return wish
 
     def _carry(self, seen: Hammer) -> Wish:
         goal = MEETING - np.array([0.0, APART, 0.0])

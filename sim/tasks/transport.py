@@ -89,7 +89,7 @@ class Bins:
     def holds_trash(self, side: int) -> bool:
         """Return whether the fingers press on the trash."""
         near = float(np.linalg.norm(self.hands[side].to_hand(self.trash))) < 0.03
-        return bool(near and CUBE - 0.008 < self.hands[side].gap < 1.41 * CUBE + 0.004)
+        return bool(near and CUBE - 0.008 < self.hands[side].gap < CUBE + 0.006)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The transport is judged as robosuite judges it, and its potential leads there."""
+"""The transport is judged as robosuite judges it, and its expert gets there."""
 
 from collections.abc import Iterator
 
@@ -6,8 +6,12 @@ import mujoco
 import numpy as np
 import pytest
 
+from robot.types import Outcome
+from sim.experts import QUALITIES, Expert, Quality, expert_for
 from sim.robosuite import TwoArmEnv
 from sim.tasks.transport import FLOOR, bins, way
+
+SEED = 310_001
 
 REST = {"payload_joint0": 0.016, "trash_joint0": 0.020}
 """Height of the middle of what lies on a bin's bottom [m]: a millimetre into it."""
@@ -125,3 +129,68 @@ def test_its_privileged_state_has_a_name_for_each_finite_entry(transport: TwoArm
     found = {name: float(value) for name, value in zip(names, state, strict=True)}
     assert found["hammer_y"] == pytest.approx(bins(transport).hammer.position[1])
     assert found["target_bin_x"] == pytest.approx(-0.2, abs=0.01)
+
+
+def play(env: TwoArmEnv, expert: Expert) -> tuple[Outcome, list[float], list[int]]:
+    """Let the expert act to the end; return outcome, potentials and subtasks.
+
+    Our verdict is compared with robosuite's, which is slow, in every fifth step and at the end.
+    """
+    potentials, subtasks = [env.potential()], [0]
+    while (outcome := env.judge(env.robot.observe())) is None:
+        env.robot.command(expert.perturb(expert.act()))
+        potentials.append(env.potential())
+        subtasks.append(expert.subtask)
+        if len(potentials) % 5 == 0 or env.success():
+            assert env.success() is env.suite._check_success()
+    return outcome, potentials, subtasks
+
+
+@pytest.fixture(scope="module")
+def clean(transport: TwoArmEnv) -> tuple[Outcome, list[float], list[int]]:
+    transport.reset(SEED)
+    return play(transport, expert_for(transport, seed=SEED))
+
+
+def test_a_clean_expert_succeeds(clean: tuple[Outcome, list[float], list[int]]) -> None:
+    assert clean[0] is Outcome.SUCCESS
+    assert len(clean[1]) < 300
+
+
+def test_potential_hardly_ever_falls_on_the_way(
+    clean: tuple[Outcome, list[float], list[int]],
+) -> None:
+    potentials = np.array(clean[1])
+    assert np.max(np.maximum.accumulate(potentials) - potentials) < 0.03
+    assert potentials[0] < 0.15
+    assert potentials[-1] == 1.0
+    assert potentials[:-6].max() < 1.0
+
+
+def test_subtasks_come_in_order(clean: tuple[Outcome, list[float], list[int]]) -> None:
+    # The trash is out before the lid lies on the table, so its step is never the one waited for.
+    assert clean[2] == sorted(clean[2])
+    assert set(clean[2]) == {0, 2, 3, 4}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("quality", QUALITIES[1:])
+def test_all_but_the_failing_expert_succeed(transport: TwoArmEnv, quality: Quality) -> None:
+    transport.reset(SEED)
+    expert = expert_for(transport, quality=quality, seed=SEED)
+    outcome, potentials, _ = play(transport, expert)
+    assert outcome is (Outcome.TIMEOUT if quality == "failing" else Outcome.SUCCESS)
+    assert expert.segments
+    for segment in expert.segments:
+        assert 0 <= segment.start < segment.end < len(potentials)
+        assert segment.end - segment.start >= 8
+
+
+@pytest.mark.slow
+def test_another_expert_takes_over_with_the_hammer_in_the_air(transport: TwoArmEnv) -> None:
+    transport.reset(SEED)
+    first = expert_for(transport, seed=SEED)
+    while not bins(transport).hammer.held(1):
+        transport.robot.command(first.act())
+    outcome, _, _ = play(transport, expert_for(transport, seed=0))
+    assert outcome is Outcome.SUCCESS
