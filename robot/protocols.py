@@ -116,6 +116,38 @@ class StateValue(Protocol):
 
 
 @runtime_checkable
+class ValueStream(Protocol):
+    """Judges one recording or run, moment after moment; its memory does not grow with it."""
+
+    def push(self, observation: Observation) -> Float[np.ndarray, " b"]:
+        """Return one score for each of ``b`` moments that follow those pushed before.
+
+        State and images have one leading axis ``b``. A score depends on this moment and on those
+        before it only; how moments are grouped into calls changes nothing.
+        """
+        ...
+
+
+@runtime_checkable
+class SequenceValue(Protocol):
+    """How well a task goes, judged from what was seen so far: the same live as on a recording."""
+
+    @property
+    def cameras(self) -> tuple[str, ...]:
+        """Cameras whose images it needs, in the names of the dataset."""
+        ...
+
+    @property
+    def unit(self) -> str:
+        """What a score is: ``progress``, ``-seconds to go``, ``return`` ..."""
+        ...
+
+    def begin(self, plan: Plan, *, rate_hz: float) -> ValueStream:
+        """Return a stream for one recording or run at this rate of moments [Hz]."""
+        ...
+
+
+@runtime_checkable
 class ActionValue(Protocol):
     """How good it is to do this here."""
 
