@@ -2,7 +2,8 @@
 
 Run: ``python benchmarks/bench_inference.py`` (numbers: docs/results/inference.md). Every pair is
 timed in turns within one run, in process CPU time, so that a busy machine disturbs both alike;
-ratios are medians over pairs. Weights are random: time does not depend on them.
+ratios are medians over pairs. Weights are random (time does not depend on them), but for the rows
+of steering, which run the weights that ship.
 """
 
 import argparse
@@ -10,6 +11,7 @@ import platform
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +20,17 @@ import torch
 
 from policies.flow import FlowMatching
 from policies.horizons import Horizons, Packing
+from policies.load import load_policy
 from policies.neural import NeuralPolicy
+from policies.steer import BestOf
 from policies.vla import VLA
 from robot.nn.statistics import Statistics
 from robot.types import CameraSpec, Observation, Plan, Spec, Task
+from values.load import load_value
 
 CAMERAS = {"agentview": (64, 64), "robot0_eye_in_hand": (64, 64), "robot1_eye_in_hand": (64, 64)}
 MIXED = (4, 8, 12, 16)
+SHIPPED = Path(__file__).parent.parent / "weights/demo"
 PLAN = Plan(task=Task(name="lift", instruction="lift the pot with both arms"))
 
 
@@ -51,7 +57,7 @@ def make_spec() -> Spec:
 
 
 def make_policy(
-    lengths: Sequence[int], *, packing: Packing = "auto", steps: int, per_token: int = 2
+    lengths: Sequence[int], *, packing: Packing = "auto", steps: int, per_token: int = 4
 ) -> NeuralPolicy:
     """A policy of the shipped size with random weights."""
     torch.manual_seed(0)
@@ -109,7 +115,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=60)
     parser.add_argument("--steps", type=int, default=8)
-    parser.add_argument("--per-token", type=int, default=2)
+    parser.add_argument("--per-token", type=int, default=4)
     given = parser.parse_args()
     sizes = {"steps": given.steps, "per_token": given.per_token}
     torch.set_num_threads(1)
@@ -127,6 +133,12 @@ def main() -> None:
         "mixture padded, 16 candidates": lambda: padded.propose(seen, PLAN, 16),
         "mixture packed, 16 naive (batch repeated)": lambda: packed.propose(repeated, PLAN, 1),
     }
+    shipped, value = load_policy(SHIPPED / "policy"), load_value(SHIPPED / "value")
+    for count in (1, 8, 16):
+        steered = BestOf(shipped, value, count)
+        calls[f"shipped, best of {count}"] = partial(steered.propose, seen, PLAN, 1)
+    drawn = shipped.propose(seen, PLAN, 8)
+    calls["shipped, value alone, 8 candidates"] = lambda: value.score(seen, PLAN, drawn)
     times = compare(calls, rounds=given.rounds)
     model = single.model
     size = sum(p.numel() for p in model.parameters()) / 1e6
@@ -151,6 +163,8 @@ def main() -> None:
         ("mixture packed, 16 candidates", "mixture packed, 1 candidate", 2.5),
         ("single horizon, 16 naive (batch repeated)", "single horizon, 1 candidate", None),
         ("mixture packed, 16 naive (batch repeated)", "mixture packed, 1 candidate", None),
+        ("shipped, best of 8", "shipped, best of 1", None),
+        ("shipped, best of 16", "shipped, best of 1", None),
         ("mixture packed, 1 candidate", "single horizon, 1 candidate", 1.5),
         ("mixture padded, 1 candidate", "single horizon, 1 candidate", None),
         ("mixture packed, 16 candidates", "single horizon, 16 candidates", None),

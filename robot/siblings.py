@@ -240,7 +240,7 @@ def joined(parts: Sequence[Siblings]) -> Siblings:
     """
     parts = [part for part in parts if len(part)]
     if not parts:
-        raise DatasetError("there is no sibling label; collect some with `ambidex siblings`")
+        raise DatasetError("there is no sibling label; collect some with `ambidex label`")
     instructions = tuple(dict.fromkeys(text for part in parts for text in part.instructions))
     arrays = {a: np.concatenate([getattr(p, a) for p in parts]) for a in ARRAYS}
     arrays["instruction"] = np.concatenate(

@@ -145,7 +145,7 @@ class SceneEncoder(nn.Module):
             scene = block(scene)
         return self.norm(scene)
 
-    def _look(self, images: Mapping[str, UInt8[Tensor, "b h w 3"]]) -> Float[Tensor, "b p w"]:
+    def _look(self, images: Mapping[str, UInt8[Tensor, "b h w 3"]]) -> Float[Tensor, "b p c"]:
         """Return the image tokens; cameras of one size go through the stem in one batch."""
         by_size: dict[tuple[int, int], list[str]] = {}
         for name, size in self.cameras.items():
