@@ -20,6 +20,7 @@ from torch import nn
 from robot.clock import Stopwatch
 from robot.nn.ema import MovingAverage
 from robot.nn.learner import Batch, Learner, Progress, Trained
+from robot.nn.precision import supported_precision
 from robot.nn.resume import latest_state, load_state, save_state
 from robot.nn.schedule import Budget, rate_scale
 
@@ -37,7 +38,8 @@ class Trainer:
         final: Learning rate at the end, as a share of the peak.
         clip: Largest norm of the gradient.
         average: Decay of the averaged weights.
-        precision: ``no`` (float32), ``bf16`` or ``fp16`` for the forward pass.
+        precision: ``no`` (float32), ``bf16`` or ``fp16`` for the forward pass; ``auto`` is bf16
+            where the device computes in it, since emulating it is many times slower than float32.
         device: ``cpu``, or ``auto`` for an accelerator where there is one.
         threads: Threads torch may use on the CPU.
         seed: All randomness of batches and noise.
@@ -56,7 +58,7 @@ class Trainer:
     final: float = 0.02
     clip: float = 1.0
     average: float = 0.998
-    precision: Literal["no", "bf16", "fp16"] = "no"
+    precision: Literal["auto", "no", "bf16", "fp16"] = "no"
     device: Literal["cpu", "auto"] = "cpu"
     threads: int = 1
     seed: int = 0
@@ -97,7 +99,10 @@ class _Run:
         self.states = out / "states"
         self.states.mkdir(parents=True, exist_ok=True)
         self.accelerator = Accelerator(
-            cpu=settings.device == "cpu", mixed_precision=settings.precision
+            cpu=settings.device == "cpu",
+            mixed_precision=supported_precision(settings.device)
+            if settings.precision == "auto"
+            else settings.precision,
         )
         learner.module.to(self.accelerator.device)
         self.module = learner.module

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from robot.nn.curves import draw_curves
 from robot.nn.ema import MovingAverage
+from robot.nn.precision import supported_precision
 from robot.nn.resume import latest_state
 from robot.nn.schedule import Budget, rate_scale
 from robot.nn.trainer import Progress, Trainer
@@ -158,3 +159,12 @@ def test_moving_average_follows_its_formula() -> None:
     torch.testing.assert_close(average.average["weight"], expected)
     with pytest.raises(ValueError, match="decay"):
         MovingAverage(line, decay=1.0)
+
+
+@pytest.mark.parametrize("computes_in_bf16", [True, False])
+def test_half_precision_is_chosen_only_where_the_cpu_computes_in_it(
+    monkeypatch: pytest.MonkeyPatch, computes_in_bf16: bool
+) -> None:
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: computes_in_bf16)
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
+    assert supported_precision("cpu") == ("bf16" if computes_in_bf16 else "no")
