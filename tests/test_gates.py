@@ -19,7 +19,7 @@ PACKAGES = ("robot", "policies", "values", "sim", "hardware")
 OFFENCES = {
     "a policy that imports the simulator": ("packages", "policies/bad.py", "import sim.mujoco"),
     "a kernel that imports a policy": ("packages", "robot/types.py", "import policies.steer"),
-    "a simulator that imports a value": ("packages", "sim/bad.py", "import values.metrics"),
+    "a simulator that imports a value": ("packages", "sim/bad.py", "import values.ranking"),
     "hardware that imports the simulator": ("packages", "hardware/bad.py", "import sim.mujoco"),
     "a type that imports the runner": ("layers", "robot/types.py", "import robot.runner"),
     "a module that no layer names": ("layers", "robot/extra.py", ""),

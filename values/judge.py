@@ -13,7 +13,7 @@ from robot.errors import DatasetError
 from robot.protocols import ActionValue
 from robot.siblings import SiblingReader, Siblings, joined, outcomes_of
 from robot.types import ActionChunk, Observation, Plan, Task
-from values.metrics import SiblingReport, sibling_report
+from values.ranking import SiblingReport, sibling_report
 
 
 def scores_of(value: ActionValue, labels: Siblings, *, period: float) -> Float[np.ndarray, "g n"]:

@@ -32,7 +32,7 @@ from values.chunks import ChunkFeatures, can_tell_tools
 from values.critic import Critic
 from values.labels import common_spec, returns_of, split
 from values.load import save_value
-from values.metrics import sibling_report
+from values.ranking import sibling_report
 
 
 class CriticLearner:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import spearmanr
 
-from values.metrics import auc, informative, pairwise, sibling_report, spearman, top1_gain
+from values.ranking import auc, informative, pairwise, sibling_report, spearman, top1_gain
 
 numbers = st.integers(-20, 20).map(lambda x: x / 4)
 groups = st.tuples(st.integers(1, 6), st.integers(2, 8))
