@@ -44,7 +44,11 @@ class ArmConfig:
 
 @dataclass(kw_only=True)
 class CollectConfig:
-    """``ambidex collect``: episodes of a scripted expert, or of a policy, into a dataset."""
+    """``ambidex collect``: episodes of a scripted expert, or of a policy, into a dataset.
+
+    With ``splits`` each split and task is a dataset of its own, ``OUT/SPLIT/TASK``: tasks may then
+    differ in their robots, and ``seeds`` is not looked at.
+    """
 
     tasks: dict[str, Any] = MISSING
     scene: SceneConfig = field(default_factory=SceneConfig)
@@ -53,6 +57,7 @@ class CollectConfig:
     policy: Any = None
     qualities: dict[str, float] = MISSING
     seeds: SeedsConfig = field(default_factory=SeedsConfig)
+    splits: dict[str, SeedsConfig] = field(default_factory=dict[str, SeedsConfig])
     successes_only: bool = False
     latency_s: float = 0.0
     executor: Any = MISSING

@@ -31,6 +31,7 @@ EXPERIMENT_VERBS = {
     "demo_language": "eval",
     "demo_siblings": "label",
     "demo_value": "train",
+    "suboptimal": "collect",
 }
 EXTRA = {
     ("value", "critic"): ["value.path=v", "arms=[best]"],

@@ -33,11 +33,13 @@ VERBS: Mapping[str, Verb] = {
         text=(
             "Every finished episode is readable whatever happens next; the same command goes on\n"
             "with a collection that was interrupted. Qualities are shares: clean, hesitating,\n"
-            "retrying, failing."
+            "retrying, failing. With splits, each split and task is a dataset of its own,\n"
+            "OUT/SPLIT/TASK, and no seed is in two splits."
         ),
         examples=(
             "ambidex collect env=[lift,slide] seeds.count=50 out=outputs/demonstrations",
             "ambidex collect experiment=demo_demonstrations out=outputs/demonstrations",
+            "ambidex collect experiment=suboptimal out=outputs/suboptimal",
             "ambidex collect policy=checkpoint checkpoint=outputs/policy out=outputs/rollouts",
         ),
         groups=("experiment", "env", "scene", "expert", "policy", "executor"),

@@ -1,6 +1,7 @@
 """What each verb does with its checked configuration: build, call the job, tell the exit code."""
 
 from collections.abc import Callable, Mapping
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -14,27 +15,46 @@ EXIT_INCOMPLETE = 3
 
 
 def run_collect(config: Plain) -> int:
-    """Collect episodes of an expert or a policy."""
+    """Collect episodes of an expert or a policy, into one store or one for each split and task."""
     from robot.jobs.collect import collect
 
-    collected = collect(
-        out=config["out"],
-        tasks={name: Factory(node) for name, node in config["tasks"].items()},
-        seeds=_seeds(config),
-        expert=None if config["policy"] is not None else build(config["expert"]),
-        policy=None if config["policy"] is None else Factory(config["policy"]),
-        qualities=config["qualities"],
-        successes_only=config["successes_only"],
-        executor=build(config["executor"]),
-        retries=config["retries"],
-        latency_s=config["latency_s"],
-    )
-    Console(highlight=False).print(
-        f"{collected.stored} episodes ({collected.frames} frames, {collected.successes} "
-        f"successes) stored in {collected.out} in {collected.seconds:.0f} s; "
-        f"{collected.kept} were there before, {len(collected.errors)} errors"
-    )
-    return 0 if collected.complete else EXIT_INCOMPLETE
+    out, tasks = Path(config["out"]), list(config["tasks"])
+    stores = [(out, tasks, _range("seeds", config["seeds"]))]
+    if config["splits"]:
+        ranges = {n: _range(f"splits.{n}", seeds) for n, seeds in config["splits"].items()}
+        _check_apart(ranges)
+        stores = [(out / n / t, [t], seeds) for n, seeds in ranges.items() for t in tasks]
+    complete = True
+    for folder, names, seeds in stores:
+        collected = collect(
+            out=folder,
+            tasks={name: Factory(config["tasks"][name]) for name in names},
+            seeds=seeds,
+            expert=None if config["policy"] is not None else build(config["expert"]),
+            policy=None if config["policy"] is None else Factory(config["policy"]),
+            qualities=config["qualities"],
+            successes_only=config["successes_only"],
+            executor=build(config["executor"]),
+            retries=config["retries"],
+            latency_s=config["latency_s"],
+        )
+        Console(highlight=False).print(
+            f"{collected.stored} episodes ({collected.frames} frames, {collected.successes} "
+            f"successes) stored in {collected.out} in {collected.seconds:.0f} s; "
+            f"{collected.kept} were there before, {len(collected.errors)} errors"
+        )
+        complete = complete and collected.complete
+    return 0 if complete else EXIT_INCOMPLETE
+
+
+def _check_apart(ranges: Mapping[str, range]) -> None:
+    for (first, a), (second, b) in combinations(ranges.items(), 2):
+        shared = range(max(a.start, b.start), min(a.stop, b.stop))
+        if shared:
+            raise AmbidexError(
+                f"splits {first} and {second} share {len(shared)} seeds from {shared.start} on; "
+                "what was trained on cannot be tested on: move one of them"
+            )
 
 
 def run_label(config: Plain) -> int:
@@ -129,10 +149,14 @@ def run_train(config: Plain) -> int:
 
 
 def _seeds(config: Plain) -> range:
-    start, count = config["seeds"]["start"], config["seeds"]["count"]
+    return _range("seeds", config["seeds"])
+
+
+def _range(name: str, seeds: Mapping[str, int]) -> range:
+    start, count = seeds["start"], seeds["count"]
     if start < 0 or count < 1:
         raise AmbidexError(
-            f"seeds.start={start} seeds.count={count} names no seeds; start at 0 or later and "
+            f"{name}.start={start} {name}.count={count} names no seeds; start at 0 or later and "
             "give a count of 1 or more"
         )
     return range(start, start + count)
